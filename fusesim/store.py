@@ -1,0 +1,131 @@
+"""The only file that reads the device files: TOML in, records out.
+
+A device is known by its file's name, or by an alias that its file lists. The folder is found beside this file
+when installed, and at the top of a checkout. Nothing is read before it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from fusesim.errors import FusesimError, HardwareSpecError, InputError, unknown_name
+from fusesim.hardware import HardwareProfile
+
+MAX_SPEC_SIZE = 1 << 20
+"""A device file larger than this is not one."""
+
+
+@cache
+def specs_folder() -> Path:
+    """Return the folder of device files: installed with the package, or at the top of a checkout."""
+    here = Path(__file__).parent
+    for folder in (here / "hardware_specs", here.parent / "hardware_specs"):
+        if folder.is_dir():
+            return folder
+    raise HardwareSpecError("hardware_specs/ is missing from this installation; install fusesim again")
+
+
+@cache
+def device_ids() -> tuple[str, ...]:
+    """Return the id of every device, sorted."""
+    return tuple(sorted(path.stem for path in specs_folder().glob("*.toml")))
+
+
+@cache
+def aliases() -> dict[str, str]:
+    """Return every alias with the id of its device."""
+    return {alias: name for name in device_ids() for alias in _load_known(name).aliases}
+
+
+def load_known_device(name: str) -> HardwareProfile:
+    """Return a shipped device by id or alias.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name; paths are not names.
+    HardwareSpecError
+        If its file is damaged.
+    """
+    key = str(name).strip().lower().replace("_", "-")
+    if key in device_ids():
+        return _load_known(key)
+    if re.search(r"[/\\]|\.toml$", key):
+        raise InputError(
+            f'device "{str(name)[:60]}" is a path, not a name; load your own file with '
+            "fusesim.load_device(path) or --device-file PATH"
+        )
+    if key in aliases():
+        return _load_known(aliases()[key]).model_copy(update={"requested_as": key})
+    raise unknown_name("device", name, (*device_ids(), *aliases()))
+
+
+@cache
+def _load_known(name: str) -> HardwareProfile:
+    return load_device_file(specs_folder() / f"{name}.toml")
+
+
+def load_device_file(path: str | Path) -> HardwareProfile:
+    """Read and check one device file.
+
+    Raises
+    ------
+    HardwareSpecError
+        Names the file, the key, what is wrong with it and what to do.
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > MAX_SPEC_SIZE:
+            raise HardwareSpecError(f"{file.name}: larger than 1 MiB, so not a device file")
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise HardwareSpecError(f"{file}: cannot be read: {error.strerror or error}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise HardwareSpecError(f"{file.name}: not valid TOML: {error}") from error
+    return parse_device(table, file.stem, file.name)
+
+
+def parse_device(table: dict[str, Any], name: str, where: str) -> HardwareProfile:
+    """Turn a table into a checked device record; `where` opens every error message."""
+    for reserved in ("id", "requested_as"):
+        if reserved in table:
+            raise HardwareSpecError(f"{where}: {reserved}: set by fusesim, not by the file; remove it")
+    try:
+        return HardwareProfile.model_validate({**table, "id": name})
+    except ValidationError as error:
+        raise HardwareSpecError(f"{where}: {_first_problem(error)}") from error
+    except FusesimError as error:
+        raise HardwareSpecError(f"{where}: {error}") from error
+
+
+def _first_problem(error: ValidationError) -> str:
+    """Say the first problem of a validation in one sentence: key path, what is wrong, what to do."""
+    problems = error.errors(include_url=False)
+    problem = min(problems, key=lambda entry: entry["type"] != "extra_forbidden")  # a misspelt key explains a missing one
+    path = ".".join(str(part) for part in problem["loc"])
+    more = f" ({error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    if problem["type"] == "extra_forbidden":
+        return f"{path}: unknown key; {_near_key(problem['loc'])}{more}"
+    message = "missing; add it" if problem["type"] == "missing" else str(problem["msg"]).removeprefix("Value error, ")
+    return f"{path}: {message}{more}" if path else f"{message}{more}"
+
+
+def _near_key(location: tuple[int | str, ...]) -> str:
+    """Suggest the key that was meant."""
+    import difflib  # noqa: PLC0415 - only on the way to an error message
+
+    model: Any = HardwareProfile
+    for part in location[:-1]:
+        field = getattr(model, "model_fields", {}).get(part)
+        annotation = field.annotation if field else None
+        candidates = [annotation, *getattr(annotation, "__args__", ())]
+        model = next((kind for kind in candidates if hasattr(kind, "model_fields")), model)
+    known = list(getattr(model, "model_fields", {}))
+    near = difflib.get_close_matches(str(location[-1]), known, n=1)
+    return f'did you mean "{near[0]}"?' if near else f"known keys: {', '.join(known)}"

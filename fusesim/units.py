@@ -1,0 +1,254 @@
+"""Units at the edges: text with a prefix in, SI numbers out, and back.
+
+Inside fusesim every number is in a base unit (bytes, seconds, FLOP, and their ratios), so no name carries a
+unit. This is the only file where a prefix exists. Decimal prefixes (kB, MB, GB, TB) are powers of 1000, binary
+ones (KiB, MiB, GiB) powers of 1024; the two are never mixed up: "KB", which could be either, is refused.
+Reading prefixes is QuantiPhy's job; what is decided here is which units and prefixes make sense where.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from quantiphy import Quantity, QuantiPhyError
+
+from fusesim.errors import InputError
+
+MAX_ELEMENTS = 10**18
+"""Largest tensor that is priced; byte counts are float64 and exact to 2^53."""
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+_PREFIXES = {-12: "p", -9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+class _Large(Quantity):  # type: ignore[misc, unused-ignore]
+    """Quantities that are whole numbers of something: no milli-bytes."""
+
+
+class _Small(Quantity):  # type: ignore[misc, unused-ignore]
+    """Times: no kilo-seconds."""
+
+
+_Large.set_prefs(input_sf="kMGTPE", known_units=[])
+_Small.set_prefs(input_sf="munp", known_units=[])
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A kind of quantity: its name with article, base unit, an example for messages, other spellings of the unit."""
+
+    name: str
+    unit: str
+    example: str
+    spellings: tuple[str, ...] = ()
+    small: bool = False
+
+
+TIME = Dimension("a time", "s", "4 us", small=True)
+SIZE = Dimension("a size", "B", "50 MiB")
+BANDWIDTH = Dimension("a bandwidth", "B/s", "3.35 TB/s")
+FLOP_RATE = Dimension("a FLOP rate", "FLOP/s", "67 TFLOP/s", ("OP/s",))
+FLOPS = Dimension("a FLOP count", "FLOP", "168 MFLOP", ("OP",))
+FREQUENCY = Dimension("a frequency", "Hz", "1755 MHz")
+POWER = Dimension("a power", "W", "700 W")
+PIN_RATE = Dimension("a pin rate", "b/s", "5.2 Gb/s")
+BUS_WIDTH = Dimension("a bus width", "bit", "5120 bit")
+INTENSITY = Dimension("an arithmetic intensity", "FLOP/B", "0.25 FLOP/B")
+COUNT = Dimension("a count", "", "132")
+
+
+def parse(text: str, dimension: Dimension) -> float:
+    """Read a number with its unit.
+
+    Parameters
+    ----------
+    text : str
+        For example ``"3.35 TB/s"``, ``"4us"``, ``"50 MiB"``.
+    dimension : Dimension
+        What kind of quantity it has to be.
+
+    Returns
+    -------
+    float
+        The value in the base unit of `dimension`.
+
+    Raises
+    ------
+    InputError
+        If it is no number, not finite, has no unit, or the unit is of another kind.
+
+    Examples
+    --------
+    >>> parse("3.35 TB/s", BANDWIDTH), parse("4us", TIME), parse("50 MiB", SIZE)
+    (3350000000000.0, 4e-06, 52428800.0)
+    """
+    reader = _Small if dimension.small else _Large
+    spelt = str(text).strip().replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u")
+    try:
+        quantity = reader(spelt, binary=dimension.unit.startswith("B"))
+    except QuantiPhyError as error:
+        raise InputError(f'"{text}" is not {dimension.name}; write e.g. "{dimension.example}"') from error
+    value, unit = float(quantity), str(quantity.units)
+    if not math.isfinite(value):
+        raise InputError(f'"{text}" is not finite; write e.g. "{dimension.example}"')
+    if unit not in (dimension.unit, *dimension.spellings):
+        wrong = f'unit "{unit}" is not {dimension.name}' if unit else f'"{text}" has no unit'
+        raise InputError(f'{wrong}; write e.g. "{dimension.example}"')
+    return value
+
+
+def parse_elements(text: str) -> int:
+    """Read a number of elements: a whole number, a power such as ``2^25``, or a shape such as ``8192x4096``.
+
+    Returns
+    -------
+    int
+        The product, at least 1 and at most 10^18.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or out of range.
+
+    Examples
+    --------
+    >>> parse_elements("8192x4096"), parse_elements("2^10"), parse_elements("4_096"), parse_elements("1e6")
+    (33554432, 1024, 4096, 1000000)
+    """
+    product = 1
+    for factor in re.split(rf"[xX*{TIMES}]", str(text).strip()):
+        product *= _whole(factor.strip(), text)
+        if not 1 <= product <= MAX_ELEMENTS:
+            raise InputError(f'elements "{text}" is out of range; give 1 to 10^18')
+    return product
+
+
+def _whole(factor: str, text: str) -> int:
+    """Return one factor of a shape as an exact integer."""
+    power = re.fullmatch(r"(\d{1,3})(?:\^|\*\*)(\d{1,3})", factor)
+    if power:
+        return int(power[1]) ** int(power[2])
+    digits = factor.replace("_", "").replace(",", "")
+    if re.fullmatch(r"-?\d{1,40}", digits):
+        return int(digits)
+    if re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,3}", digits):
+        number = Decimal(digits)
+        if number == number.to_integral_value():
+            return int(number)
+    raise InputError(f'elements "{text}" is not a whole number; write e.g. 33554432, 2^25 or 8192x4096')
+
+
+def format_quantity(value: float, dimension: Dimension, like: float | None = None) -> str:
+    """Write a number for people: about four digits, the prefix by magnitude.
+
+    Parameters
+    ----------
+    value : float
+        In the base unit of `dimension`.
+    dimension : Dimension
+        What kind of quantity it is.
+    like : float, optional
+        Take the prefix that this value would get, so that a group of figures shares one unit.
+
+    Returns
+    -------
+    str
+        One decimal from 10 upwards and two below, a second decimal of zero dropped; ``"unknown"`` for NaN.
+
+    Examples
+    --------
+    >>> format_quantity(220.34e-6, TIME), format_quantity(4e-6, TIME), format_quantity(134217728, SIZE)
+    ('220.3 us', '4.0 us', '134.2 MB')
+    >>> format_quantity(20e-9, TIME, like=4e-6)
+    '0.02 us'
+    """
+    if math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return "infinite"
+    exponent = _prefix_exponent(value if like is None else like, dimension)
+    prefix = _PREFIXES[exponent]
+    return f"{_decimals(float(Decimal(repr(float(value))).scaleb(-exponent)))} {prefix}{dimension.unit}".rstrip()
+
+
+def format_exact(value: float, dimension: Dimension) -> str:
+    """Write a number with every digit, so that `parse` returns the very same float.
+
+    Examples
+    --------
+    >>> format_exact(3.35e12, BANDWIDTH), parse(format_exact(0.1 + 0.2, TIME), TIME) == 0.1 + 0.2
+    ('3.35 TB/s', True)
+    """
+    exact = Decimal(repr(float(value)))
+    shifted = exact.scaleb(-_prefix_exponent(value, dimension)).normalize()
+    return f"{shifted:f} {_PREFIXES[_prefix_exponent(value, dimension)]}{dimension.unit}".rstrip()
+
+
+def format_capacity(value: float) -> str:
+    """Write a capacity of on-chip memory, with binary prefixes.
+
+    Examples
+    --------
+    >>> format_capacity(52428800), format_capacity(227 * 1024)
+    ('50 MiB', '227 KiB')
+    """
+    if math.isnan(value):
+        return "unknown"
+    step = min(max(int(math.log2(value)) // 10, 0), len(_BINARY_PREFIXES) - 1) if value >= 1 else 0
+    return f"{value / 1024**step:.4g} {_BINARY_PREFIXES[step]}B"
+
+
+def format_count(value: float) -> str:
+    """Write a count with its digits grouped, or as a power of ten where it is long.
+
+    Examples
+    --------
+    >>> format_count(33554432), format_count(1e18)
+    ('33 554 432', '1e+18')
+    """
+    return f"{int(value):,}".replace(",", " ") if abs(value) < 1e12 else f"{value:.4g}"
+
+
+def format_ratio(value: float) -> str:
+    """Write a ratio of two like quantities.
+
+    Examples
+    --------
+    >>> format_ratio(5), format_ratio(1.666)
+    ('5.00x', '1.67x')
+    """
+    return f"{value:.2f}x"
+
+
+def format_share(value: float) -> str:
+    """Write a part of a whole in percent: one decimal where it is near 0 or 100, so that neither is claimed.
+
+    Examples
+    --------
+    >>> format_share(0.0908), format_share(0.99924)
+    ('9 %', '99.9 %')
+    """
+    percent = 100 * value
+    near_an_end = 0 < percent < 2 or 98 < percent < 100  # noqa: PLR2004
+    return f"{percent:.1f} %" if near_an_end else f"{percent:.0f} %"
+
+
+def _prefix_exponent(value: float, dimension: Dimension) -> int:
+    """Return the power of ten of the prefix that leaves the value, once rounded, between 1 and 1000."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    power = Decimal(f"{abs(value):.3e}").adjusted()
+    lowest, highest = (min(_PREFIXES), 0) if dimension.small else (0, max(_PREFIXES))
+    return min(max(power // 3 * 3, lowest), highest)
+
+
+def _decimals(number: float) -> str:
+    """Return the number with the decimals that a reader can use."""
+    if abs(number) >= 9.995:  # noqa: PLR2004 - from here two decimals would round to five digits
+        return f"{number:.1f}"
+    text = f"{number:.2f}"
+    return text[:-1] if text.endswith("0") else text
