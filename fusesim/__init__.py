@@ -1,0 +1,39 @@
+"""fusesim: what a chain or graph of GPU operations costs as separate kernels and fused, and why.
+
+>>> import fusesim
+>>> price = fusesim.price_chain(5, 8192 * 4096, dtype="bf16", device="h100-sxm")
+>>> f"{price.unfused.time * 1e6:.1f} us, fused {price.fused.time * 1e6:.1f} us: {price.speedup:.2f}x"
+'220.3 us, fused 44.1 us: 5.00x'
+"""
+
+from fusesim.api import find_device as device
+from fusesim.api import list_devices as devices
+from fusesim.api import load_device, price_chain
+from fusesim.errors import (
+    CalibrationError,
+    FusesimError,
+    GraphError,
+    HardwareSpecError,
+    InputError,
+    MeasurementError,
+    PlanError,
+)
+from fusesim.records import ChainPrice, Price
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CalibrationError",
+    "ChainPrice",
+    "FusesimError",
+    "GraphError",
+    "HardwareSpecError",
+    "InputError",
+    "MeasurementError",
+    "PlanError",
+    "Price",
+    "device",
+    "devices",
+    "load_device",
+    "price_chain",
+]

@@ -268,9 +268,7 @@ def _check_bus(memory: Memory) -> None:
         return
     expected = memory.bus_width.si * memory.pin_rate.si / 8
     if abs(memory.bandwidth.si / expected - 1) > TOLERANCE:
-        stated, product = (
-            units.format_quantity(rate, units.BANDWIDTH) for rate in (memory.bandwidth.si, expected)
-        )
+        stated, product = (units.format_quantity(rate, units.BANDWIDTH) for rate in (memory.bandwidth.si, expected))
         raise InputError(f"memory.bandwidth: {stated} stated, but bus width x pin rate gives {product}")
 
 

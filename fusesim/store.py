@@ -107,7 +107,9 @@ def parse_device(table: dict[str, Any], name: str, where: str) -> HardwareProfil
 def _first_problem(error: ValidationError) -> str:
     """Say the first problem of a validation in one sentence: key path, what is wrong, what to do."""
     problems = error.errors(include_url=False)
-    problem = min(problems, key=lambda entry: entry["type"] != "extra_forbidden")  # a misspelt key explains a missing one
+    problem = min(
+        problems, key=lambda entry: entry["type"] != "extra_forbidden"
+    )  # a misspelt key explains a missing one
     path = ".".join(str(part) for part in problem["loc"])
     more = f" ({error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if problem["type"] == "extra_forbidden":

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-from quantiphy import Quantity, QuantiPhyError
+from quantiphy import QuantiPhyError, Quantity
 
 from fusesim.errors import InputError
 
@@ -251,4 +251,4 @@ def _decimals(number: float) -> str:
     if abs(number) >= 9.995:  # noqa: PLR2004 - from here two decimals would round to five digits
         return f"{number:.1f}"
     text = f"{number:.2f}"
-    return text[:-1] if text.endswith("0") else text
+    return text.removesuffix("0")

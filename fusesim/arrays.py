@@ -1,0 +1,44 @@
+"""Numbers and arrays alike: the one type that formulas take, and how it is brought to a common shape.
+
+A scalar is a numpy float64 (a float with numpy's rules for overflow), so that one code serves both and the two
+agree to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers: TypeAlias = float | NDArray[np.float64]
+"""A number, or an array of numbers that broadcasts."""
+
+
+def spread(value: Any, shape: tuple[int, ...]) -> Any:
+    """Return the value in that shape without copying; a scalar stays one where the shape is ()."""
+    if not shape or getattr(value, "shape", ()) == shape:
+        return value
+    return np.broadcast_to(value, shape)
+
+
+def round_up(value: Numbers, step: int) -> Numbers:
+    """Return the next multiple of `step`.
+
+    Examples
+    --------
+    >>> float(round_up(513.0, 512)), float(round_up(512.0, 512))
+    (1024.0, 512.0)
+    """
+    return np.ceil(value / step) * step  # type: ignore[no-any-return]
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can hold: arrays as lists, unknown (NaN) and unbounded as None."""
+    if isinstance(value, np.ndarray):
+        return [plain(entry) for entry in value.tolist()]
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,141 @@
+"""Arguments at the library's edge: checked once, turned into numbers that broadcast, refused in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fusesim.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fusesim.arrays import Numbers
+
+LONG = 10**6
+"""From here on a number is written as a power of ten."""
+
+MAX_OPS = 10**6
+"""Longest chain that is priced."""
+
+
+def number(name: str, value: Any, *, low: float, high: float, unit: str = "", whole: bool = False) -> Numbers:
+    """Return the value as a float64 scalar or array within limits.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    value : number or array_like
+        What the caller gave.
+    low, high : float
+        Least and greatest value that is accepted.
+    unit : str
+        The unit, for the message.
+    whole : bool
+        Refuse fractions.
+
+    Raises
+    ------
+    InputError
+        Says which value is wrong and what is accepted.
+    """
+    limits = _Limits(low, high, unit, whole)
+    if type(value) in {int, float} and low <= value <= high and not (whole and value != int(value)):
+        return np.float64(value)
+    numbers = _as_float(name, value)
+    if numbers.size == 0:
+        raise InputError(f"{name} is empty; give at least one value")
+    least, greatest = numbers.min(), numbers.max()  # NaN if any is, and then the comparison fails
+    if not (low <= least and greatest <= high):
+        outside = numbers[~((numbers >= low) & (numbers <= high))]
+        raise InputError(limits.refuse(name, outside.flat[0]))
+    if whole and not _is_integer_typed(value):
+        fractions = numbers[numbers != np.floor(numbers)]
+        if fractions.size:
+            raise InputError(limits.refuse(name, fractions.flat[0]))
+    return numbers if numbers.ndim else np.float64(numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What is accepted, for the message."""
+
+    low: float
+    high: float
+    unit: str
+    whole: bool
+
+    def refuse(self, name: str, value: float) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{name} is {_short(value)}; give {kind} from {_short(self.low)} to {_short(self.high)}{unit}"
+
+
+def _is_integer_typed(value: Any) -> bool:
+    """Return whether the type alone rules out fractions."""
+    return isinstance(value, int) or getattr(getattr(value, "dtype", None), "kind", "") in {"i", "u"}
+
+
+def _as_float(name: str, value: Any) -> Any:
+    """Return an array of float64, refusing what is no number."""
+    if isinstance(value, bool) or (isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "iuf"):
+        raise InputError(f"{name} must be a number or an array of numbers, not {_kind(value)}")
+    try:
+        numbers = np.asarray(value)
+        if numbers.dtype.kind not in "iufO" or (numbers.dtype.kind == "O" and not _all_numbers(numbers)):
+            raise TypeError
+        return numbers.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, OverflowError):
+            raise InputError(f"{name} is too large to be a number") from error
+        raise InputError(f"{name} must be a number or an array of numbers, not {_kind(value)}") from error
+
+
+def _all_numbers(values: Any) -> bool:
+    return all(isinstance(entry, int | float | np.number) and not isinstance(entry, bool) for entry in values.flat)
+
+
+def _kind(value: Any) -> str:
+    """Name what was given instead of a number."""
+    if isinstance(value, str):
+        return f'the text "{value[:40]}"'
+    return "nothing (None)" if value is None else f"a {type(value).__name__}"
+
+
+def _short(value: float) -> str:
+    """Write a limit: powers of ten and small whole numbers as people do."""
+    return f"{int(value)}" if abs(value) < LONG and value == int(value) else f"{value:.6g}".replace("e+", "e")
+
+
+def choice(kind: str, value: Any, options: Sequence[str]) -> str:
+    """Return the option that was named.
+
+    Raises
+    ------
+    InputError
+        If it is none of them, with the nearest.
+    """
+    if isinstance(value, str) and value.strip().lower() in options:
+        return value.strip().lower()
+    raise unknown_name(kind, value, options)
+
+
+def common_shape(**arguments: Any) -> tuple[int, ...]:
+    """Return the shape that the arguments broadcast to.
+
+    Raises
+    ------
+    InputError
+        If they do not, with the shapes.
+    """
+    shapes = {name: np.shape(value) for name, value in arguments.items()}
+    if not any(shapes.values()):
+        return ()
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError as error:
+        listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if shape)
+        raise InputError(f"these shapes do not broadcast together: {listed}") from error
