@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from fusesim.hardware import HardwareProfile
 from fusesim.inputs import MAX_OPS, choice, common_shape, number
 from fusesim.ops import DType, Op, find_dtype, find_ops
 from fusesim.price import Textbook, price_textbook_chain
+from fusesim.roofline import ridge_point
 from fusesim.schedule import LAUNCH_MODES, TEXTBOOK_LAUNCH, TEXTBOOK_REPLAY
 from fusesim.work import Chain
 
@@ -66,6 +67,31 @@ def load_device(path: str | Path) -> HardwareProfile:
         Names the file, the key and what is wrong.
     """
     return store.load_device_file(path)
+
+
+class Ceiling(NamedTuple):
+    """One limit on arithmetic: its name, its dense peak, and where the memory stops being the limit."""
+
+    name: str
+    flop_rate: float
+    ridge_point: float
+
+
+def ceilings(device: str | HardwareProfile) -> list[Ceiling]:
+    """Return the arithmetic ceilings that a device's file states, plain units first. [FLOP/s, FLOP/B].
+
+    Examples
+    --------
+    >>> [f"{c.name} {c.ridge_point:.0f}" for c in ceilings("h100-sxm") if c.name in {"fp32", "bf16 tensor"}]
+    ['fp32 20', 'bf16 tensor 295']
+    """
+    profile = find_device(device)
+    rates: dict[str, float] = {str(name): peak.rate.si for name, peak in profile.vector.items()}
+    rates |= {f"{name} tensor": peak.rate.si for name, peak in profile.tensor.items()}
+    bandwidth = profile.dram_bandwidth
+    return [
+        Ceiling(name, rate, float(ridge_point(flop_rate=rate, bandwidth=bandwidth))) for name, rate in rates.items()
+    ]
 
 
 def price_chain(
@@ -148,7 +174,15 @@ def price_chain(
     mode = choice("launch mode", launch, LAUNCH_MODES)
     profile, element_type = find_device(device), find_dtype(dtype)
     chain = _chain(ops, elements, row, element_type.itemsize)
-    textbook = _textbook(mode, launch_overhead, replay_overhead, graph_repeats, dram_bandwidth, profile, element_type)
+    textbook = _textbook(
+        launch=mode,
+        launch_overhead=launch_overhead,
+        replay_overhead=replay_overhead,
+        graph_repeats=graph_repeats,
+        dram_bandwidth=dram_bandwidth,
+        profile=profile,
+        dtype=element_type,
+    )
     shape = common_shape(
         ops=chain.ops,
         elements=chain.elements,
@@ -199,6 +233,7 @@ def _row(row: Any, elements: Numbers, *, needed: bool) -> Numbers:
 
 
 def _textbook(
+    *,
     launch: str,
     launch_overhead: Any,
     replay_overhead: Any,

@@ -30,7 +30,7 @@ def round_up(value: Numbers, step: int) -> Numbers:
     >>> float(round_up(513.0, 512)), float(round_up(512.0, 512))
     (1024.0, 512.0)
     """
-    return np.ceil(value / step) * step  # type: ignore[no-any-return]
+    return np.ceil(value / step) * step
 
 
 def plain(value: Any) -> Any:

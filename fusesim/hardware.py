@@ -71,7 +71,8 @@ class Figure(_Record):
 
     @model_validator(mode="after")
     def _unit_fits(self) -> Figure:
-        for figure in (self, *self.alternatives):
+        entries: tuple[Figure | Alternative, ...] = (self, *self.alternatives)
+        for figure in entries:
             units.parse(f"{figure.value!r} {figure.unit}", self.dimension)
         return self
 
@@ -256,7 +257,8 @@ def _figures(record: BaseModel, path: str) -> Iterator[tuple[str, Figure]]:
 def _check_sources(profile: HardwareProfile) -> None:
     """Refuse a figure whose source is not in the table of sources."""
     for path, figure in profile.figures():
-        for entry in (figure, *figure.alternatives):
+        entries: tuple[Figure | Alternative, ...] = (figure, *figure.alternatives)
+        for entry in entries:
             for key in entry.source:
                 if key not in profile.sources:
                     raise InputError(f'{path}: source "{key}" is not in [sources]')

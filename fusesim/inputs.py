@@ -81,21 +81,21 @@ def _is_integer_typed(value: Any) -> bool:
 
 def _as_float(name: str, value: Any) -> Any:
     """Return an array of float64, refusing what is no number."""
-    if isinstance(value, bool) or (isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "iuf"):
-        raise InputError(f"{name} must be a number or an array of numbers, not {_kind(value)}")
     try:
         numbers = np.asarray(value)
-        if numbers.dtype.kind not in "iufO" or (numbers.dtype.kind == "O" and not _all_numbers(numbers)):
-            raise TypeError
-        return numbers.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, OverflowError):
-            raise InputError(f"{name} is too large to be a number") from error
-        raise InputError(f"{name} must be a number or an array of numbers, not {_kind(value)}") from error
+        if not isinstance(value, bool) and (numbers.dtype.kind in "iuf" or _holds_numbers(numbers)):
+            return numbers.astype(np.float64)
+    except OverflowError as error:
+        raise InputError(f"{name} is too large to be a number") from error
+    except (TypeError, ValueError):  # a ragged list, or objects that only look like numbers
+        pass
+    raise InputError(f"{name} must be a number or an array of numbers, not {_kind(value)}")
 
 
-def _all_numbers(values: Any) -> bool:
-    return all(isinstance(entry, int | float | np.number) and not isinstance(entry, bool) for entry in values.flat)
+def _holds_numbers(values: Any) -> bool:
+    """Return whether an array of objects, such as integers beyond 64 bits, holds only numbers."""
+    numbers = (isinstance(entry, int | float) and not isinstance(entry, bool) for entry in values.flat)
+    return values.dtype.kind == "O" and all(numbers)
 
 
 def _kind(value: Any) -> str:

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusesim import roofline, work
 from fusesim.arrays import spread
 from fusesim.memory import allocation, chain_peak_memory
 from fusesim.records import BOUNDS, ChainPrice, Price
-from fusesim.roofline import compute_time, memory_time, ridge_point
 from fusesim.schedule import textbook_launch_time
-from fusesim.work import Chain, Work, chain_work
 
 if TYPE_CHECKING:
     from fusesim.arrays import Numbers
     from fusesim.hardware import HardwareProfile
+    from fusesim.work import Chain
 
 _LAUNCH, _DRAM = (np.uint8(BOUNDS.index(name)) for name in ("launch", "dram"))
 
@@ -64,10 +64,9 @@ def price_textbook_chain(
     ChainPrice
         Every field has the shape `shape`.
     """
-    tensor = allocation(chain.elements * chain.itemsize)
-    unfused, fused = (_price_work(work, tensor, textbook, shape) for work in chain_work(chain))
+    unfused, fused = (_price(TextbookRun(chain, textbook, kernels), shape) for kernels in (chain.ops, 1))
     saving = unfused.time - fused.time
-    ridge = ridge_point(flop_rate=textbook.flop_rate, bandwidth=textbook.bandwidth)
+    ridge = roofline.ridge_point(flop_rate=textbook.flop_rate, bandwidth=textbook.bandwidth)
     return ChainPrice(
         unfused=unfused,
         fused=fused,
@@ -83,28 +82,75 @@ def price_textbook_chain(
     )
 
 
-def _price_work(work: Work, tensor: Numbers, textbook: Textbook, shape: tuple[int, ...]) -> Price:
-    """Price kernels that run one after the other."""
-    launches = textbook_launch_time(
-        kernels=work.kernels,
-        launch_overhead=textbook.launch_overhead,
-        replay_overhead=textbook.replay_overhead,
-        graph_repeats=textbook.graph_repeats,
-    )
-    moved = work.bytes_read + work.bytes_written
-    memory = memory_time(bytes_moved=moved, bandwidth=textbook.bandwidth)
-    time = spread(launches + memory, shape)
-    fields: dict[str, Any] = {
-        "kernels": work.kernels,
-        "bytes_read": work.bytes_read,
-        "bytes_written": work.bytes_written,
-        "dram_bytes": moved,
-        "l2_bytes": 0.0,
-        "flops": work.flops,
-        "launch_time": launches,
-        "memory_time": memory,
-        "compute_time": compute_time(flops=work.flops, flop_rate=textbook.flop_rate),
-        "peak_memory": chain_peak_memory(tensor=tensor, kernels=work.kernels),
-        "bound_index": np.where(launches > memory, _LAUNCH, _DRAM),
-    }
-    return Price(time=time, interval=(time, time), **{key: spread(value, shape) for key, value in fields.items()})
+@dataclass(frozen=True, slots=True)
+class TextbookRun:
+    """A chain run as `kernels` kernels, one after the other; the `Parts` of its price."""
+
+    chain: Chain
+    textbook: Textbook
+    kernels: Numbers
+
+    @property
+    def time(self) -> Numbers:
+        """Launches plus memory. [s]."""
+        return self.launch_time + self.memory_time
+
+    @property
+    def launch_time(self) -> Numbers:
+        """Launches alone. [s]."""
+        return textbook_launch_time(
+            kernels=self.kernels,
+            launch_overhead=self.textbook.launch_overhead,
+            replay_overhead=self.textbook.replay_overhead,
+            graph_repeats=self.textbook.graph_repeats,
+        )
+
+    @property
+    def memory_time(self) -> Numbers:
+        """Every byte from device memory. [s]."""
+        return roofline.memory_time(bytes_moved=self.dram_bytes, bandwidth=self.textbook.bandwidth)
+
+    @property
+    def compute_time(self) -> Numbers:
+        """Arithmetic at the peak of the plain units; reported, not added. [s]."""
+        return roofline.compute_time(flops=self.flops, flop_rate=self.textbook.flop_rate)
+
+    @property
+    def bytes_read(self) -> Numbers:
+        """Bytes read. [B]."""
+        return work.bytes_read(self.chain, self.kernels)
+
+    @property
+    def bytes_written(self) -> Numbers:
+        """Bytes written. [B]."""
+        return work.bytes_written(self.chain, self.kernels)
+
+    @property
+    def dram_bytes(self) -> Numbers:
+        """All bytes: the textbook has no cache. [B]."""
+        return work.bytes_moved(self.chain, self.kernels)
+
+    @property
+    def l2_bytes(self) -> Numbers:
+        """None. [B]."""
+        return np.float64(0)
+
+    @property
+    def flops(self) -> Numbers:
+        """Arithmetic of the chain, the same however it is run. [FLOP]."""
+        return self.chain.elements * self.chain.flops
+
+    @property
+    def peak_memory(self) -> Numbers:
+        """Peak of live tensors above the input. [B]."""
+        return chain_peak_memory(tensor=allocation(work.tensor_bytes(self.chain)), kernels=self.kernels)
+
+    @property
+    def bound_index(self) -> Any:
+        """Launch where launches outweigh memory, else DRAM."""
+        return np.where(self.launch_time > self.memory_time, _LAUNCH, _DRAM)
+
+
+def _price(run: TextbookRun, shape: tuple[int, ...]) -> Price:
+    time = spread(run.time, shape)
+    return Price(time=time, interval=(time, time), parts=run, shape=shape)

@@ -7,13 +7,14 @@ explain themselves, but never compute a price.
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from fusesim import units
-from fusesim.arrays import plain
+from fusesim.arrays import plain, spread
 from fusesim.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,33 +25,96 @@ BOUNDS: Final = ("launch", "host", "dram", "l2", "issue", "sfu", "tensor")
 """What can decide the time of a kernel or a chain."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parts(Protocol):
+    """What a model says of a run besides its time; computed when it is asked for, in shapes that broadcast."""
+
+    @property
+    def kernels(self) -> Numbers:
+        """How many kernels run."""
+
+    @property
+    def bytes_read(self) -> Numbers:
+        """Bytes read, logically: every kernel reads each of its inputs once. [B]."""
+
+    @property
+    def bytes_written(self) -> Numbers:
+        """Bytes written, logically. [B]."""
+
+    @property
+    def dram_bytes(self) -> Numbers:
+        """Bytes that device memory served. [B]."""
+
+    @property
+    def l2_bytes(self) -> Numbers:
+        """Bytes that the cache served. [B]."""
+
+    @property
+    def flops(self) -> Numbers:
+        """Arithmetic, an FMA counted as two. [FLOP]."""
+
+    @property
+    def launch_time(self) -> Numbers:
+        """Launches alone. [s]."""
+
+    @property
+    def memory_time(self) -> Numbers:
+        """Memory traffic alone. [s]."""
+
+    @property
+    def compute_time(self) -> Numbers:
+        """Arithmetic alone, NaN where the device's file has no rate. [s]."""
+
+    @property
+    def peak_memory(self) -> Numbers:
+        """Bytes above the inputs at the peak, outputs included. [B]."""
+
+    @property
+    def bound_index(self) -> Any:
+        """Place in `BOUNDS` of what decides the time."""
+
+
+LATE: Final = tuple(name for name in vars(Parts) if isinstance(vars(Parts)[name], property))
+"""Names of the fields of a Price that are computed when they are asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Price:
     """What one way of running something costs.
 
-    Times in seconds, sizes in bytes. `bytes_read`, `bytes_written` and `flops` are logical, the same in every
-    model; `dram_bytes` and `l2_bytes` say where the bytes were served. `launch_time`, `memory_time` and
-    `compute_time` are each part alone; launches and memory add up to `time` in the textbook only. `compute_time`
-    is NaN where the device's file has no rate. `peak_memory` is above the inputs, outputs included.
+    `time` and its 90 % `interval` are in seconds. The other fields, those of `Parts`, are plain attributes too;
+    they are computed on first use, so that a million prices of which only the time is wanted cost little.
+    Launches and memory add up to `time` in the textbook only.
     """
 
     time: Numbers
     interval: tuple[Numbers, Numbers]
-    kernels: Numbers
-    bytes_read: Numbers
-    bytes_written: Numbers
-    dram_bytes: Numbers
-    l2_bytes: Numbers
-    flops: Numbers
-    launch_time: Numbers
-    memory_time: Numbers
-    compute_time: Numbers
-    peak_memory: Numbers
-    bound_index: Any
+    parts: Parts
+    shape: tuple[int, ...] = ()
     calibration: str | None = None
     per_kernel: tuple[Price, ...] = ()
 
-    @property
+    if TYPE_CHECKING:
+        kernels: Numbers = field(init=False)
+        bytes_read: Numbers = field(init=False)
+        bytes_written: Numbers = field(init=False)
+        dram_bytes: Numbers = field(init=False)
+        l2_bytes: Numbers = field(init=False)
+        flops: Numbers = field(init=False)
+        launch_time: Numbers = field(init=False)
+        memory_time: Numbers = field(init=False)
+        compute_time: Numbers = field(init=False)
+        peak_memory: Numbers = field(init=False)
+        bound_index: Any = field(init=False)
+
+    def __getattr__(self, name: str) -> Any:
+        """Compute a field of `Parts` in the common shape, and keep it."""
+        if name not in LATE:
+            raise AttributeError(f"a Price has no {name}")
+        value = spread(getattr(self.parts, name), self.shape)
+        object.__setattr__(self, name, value)
+        return value
+
+    @cached_property
     def bytes_moved(self) -> Numbers:
         """Bytes read and written. [B]."""
         return self.bytes_read + self.bytes_written
@@ -73,9 +137,17 @@ class Price:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and lists, ready for JSON; unknown is None."""
-        names = [field.name for field in fields(self) if field.name not in {"bound_index", "per_kernel"}]
-        derived = ["bytes_moved", "arithmetic_intensity", "launch_share", "bound"]
-        record = {name: plain(getattr(self, name)) for name in names + derived}
+        names = (
+            "time",
+            "interval",
+            *LATE,
+            "bytes_moved",
+            "arithmetic_intensity",
+            "launch_share",
+            "bound",
+            "calibration",
+        )
+        record = {name: plain(getattr(self, name)) for name in names if name != "bound_index"}
         return record | {"per_kernel": [kernel.to_dict() for kernel in self.per_kernel]}
 
     def _repr_html_(self) -> str:
@@ -113,10 +185,10 @@ class ChainPrice:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and lists, ready for JSON; the device is named."""
         record: dict[str, Any] = {"device": self.device.id, "requested_as": self.device.requested_as}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name != "device":
-                record[field.name] = value.to_dict() if isinstance(value, Price) else plain(value)
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if entry.name != "device":
+                record[entry.name] = value.to_dict() if isinstance(value, Price) else plain(value)
         return record
 
     def explain(self) -> list[str]:
@@ -139,7 +211,8 @@ class ChainPrice:
             return f"one op is one kernel either way: nothing to fuse, {after} moved, launches are {share} of the time"
         moved = f"fused moves {after} instead of {before}"
         if unfused.bound == "launch":
-            return f"launch-bound: launches are {share} of the unfused time, and fusing leaves 1 of {unfused.kernels:.0f}; {moved}"
+            saved = f"fusing leaves 1 of {unfused.kernels:.0f} launches"
+            return f"launch-bound: launches are {share} of the unfused time, and {saved}; {moved}"
         return f"memory-bound: {moved}; launches are {share} of the unfused time"
 
     def _crossover(self) -> list[str]:
@@ -147,7 +220,8 @@ class ChainPrice:
         size = float(self.unfused.launch_time) / per_element
         if size < 1:
             return []
-        return [f"launches and memory weigh the same at about {size:.2g} elements; below, launches decide"]
+        about = units.format_count(float(f"{size:.2g}"))
+        return [f"launches and memory weigh the same at about {about} elements; below, launches decide"]
 
     def _intensity(self) -> list[str]:
         ridge = float(self.ridge_point)
@@ -155,10 +229,8 @@ class ChainPrice:
             return []
         before, after = (float(price.arithmetic_intensity) for price in (self.unfused, self.fused))
         side = "below" if after < ridge else "above"
-        return [
-            f"arithmetic intensity is {before:.3g} FLOP/B unfused and {after:.3g} fused, {side} the ridge point of "
-            f"{ridge:.3g} FLOP/B; the textbook leaves arithmetic out"
-        ]
+        moved = f"arithmetic intensity is {before:.3g} FLOP/B unfused and {after:.3g} fused"
+        return [f"{moved}, {side} the ridge point of {ridge:.3g} FLOP/B; the textbook leaves arithmetic out"]
 
     def _capacity(self) -> list[str]:
         memory = self.device.memory.capacity

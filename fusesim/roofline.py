@@ -7,9 +7,12 @@ CACM 52(4), 2009, doi:10.1145/1498765.1498785.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from fusesim.arrays import Numbers
+if TYPE_CHECKING:
+    from fusesim.arrays import Numbers
 
 
 def memory_time(*, bytes_moved: Numbers, bandwidth: Numbers) -> Numbers:
@@ -97,4 +100,4 @@ def attainable(*, intensity: Numbers, bandwidth: Numbers, flop_rate: Numbers) ->
     float or ndarray
         min(intensity x bandwidth, peak). [FLOP/s]
     """
-    return np.minimum(intensity * bandwidth, flop_rate)  # type: ignore[no-any-return]
+    return np.minimum(intensity * bandwidth, flop_rate)

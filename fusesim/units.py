@@ -20,8 +20,13 @@ from fusesim.errors import InputError
 MAX_ELEMENTS = 10**18
 """Largest tensor that is priced; byte counts are float64 and exact to 2^53."""
 
+LONG_COUNT = 1e12
+"""Counts from here on are written as powers of ten."""
+
 TIMES = "\N{MULTIPLICATION SIGN}"
 _PREFIXES = {-12: "p", -9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_TWO_DIGITS = 9.995
+"""From here two decimals would round to five digits."""
 _BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -131,7 +136,8 @@ def _whole(factor: str, text: str) -> int:
     """Return one factor of a shape as an exact integer."""
     power = re.fullmatch(r"(\d{1,3})(?:\^|\*\*)(\d{1,3})", factor)
     if power:
-        return int(power[1]) ** int(power[2])
+        base, exponent = int(power[1]), int(power[2])
+        return int(base**exponent)
     digits = factor.replace("_", "").replace(",", "")
     if re.fullmatch(r"-?\d{1,40}", digits):
         return int(digits)
@@ -152,7 +158,7 @@ def format_quantity(value: float, dimension: Dimension, like: float | None = Non
     dimension : Dimension
         What kind of quantity it is.
     like : float, optional
-        Take the prefix that this value would get, so that a group of figures shares one unit.
+        Take the prefix and the decimals that this value would get, so that a group of figures can be compared.
 
     Returns
     -------
@@ -171,8 +177,11 @@ def format_quantity(value: float, dimension: Dimension, like: float | None = Non
     if math.isinf(value):
         return "infinite"
     exponent = _prefix_exponent(value if like is None else like, dimension)
-    prefix = _PREFIXES[exponent]
-    return f"{_decimals(float(Decimal(repr(float(value))).scaleb(-exponent)))} {prefix}{dimension.unit}".rstrip()
+    number, model = (float(Decimal(repr(float(v))).scaleb(-exponent)) for v in (value, value if like is None else like))
+    text = f"{number:.{1 if abs(model) >= _TWO_DIGITS else 2}f}"
+    if like is None and abs(model) < _TWO_DIGITS:
+        text = text.removesuffix("0")
+    return f"{text} {_PREFIXES[exponent]}{dimension.unit}".rstrip()
 
 
 def format_exact(value: float, dimension: Dimension) -> str:
@@ -210,7 +219,7 @@ def format_count(value: float) -> str:
     >>> format_count(33554432), format_count(1e18)
     ('33 554 432', '1e+18')
     """
-    return f"{int(value):,}".replace(",", " ") if abs(value) < 1e12 else f"{value:.4g}"
+    return f"{int(value):,}".replace(",", " ") if abs(value) < LONG_COUNT else f"{value:.4g}"
 
 
 def format_ratio(value: float) -> str:
@@ -244,11 +253,3 @@ def _prefix_exponent(value: float, dimension: Dimension) -> int:
     power = Decimal(f"{abs(value):.3e}").adjusted()
     lowest, highest = (min(_PREFIXES), 0) if dimension.small else (0, max(_PREFIXES))
     return min(max(power // 3 * 3, lowest), highest)
-
-
-def _decimals(number: float) -> str:
-    """Return the number with the decimals that a reader can use."""
-    if abs(number) >= 9.995:  # noqa: PLR2004 - from here two decimals would round to five digits
-        return f"{number:.1f}"
-    text = f"{number:.2f}"
-    return text.removesuffix("0")

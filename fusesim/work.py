@@ -34,43 +34,42 @@ class Chain:
     itemsize: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What a number of kernels do together: bytes at the edge of the chip, and FLOP."""
-
-    kernels: Numbers
-    bytes_read: Numbers
-    bytes_written: Numbers
-    flops: Numbers
-
-
-def chain_work(chain: Chain) -> tuple[Work, Work]:
-    """Return the work of the chain as one kernel per op, and as one kernel.
+def bytes_read(chain: Chain, kernels: Numbers) -> Numbers:
+    """Bytes that `kernels` kernels read to do the chain: the tensor each, and every extra operand once. [B].
 
     Examples
     --------
-    >>> unfused, fused = chain_work(
-    ...     Chain(ops=5, flops=5, tensors=1, rows=0, elements=10, row=1, itemsize=2)
-    ... )
-    >>> unfused.bytes_read, unfused.bytes_written  # (5 + 1 extra) x 20 B, 5 x 20 B
-    (120, 100)
-    >>> fused.bytes_read, fused.bytes_written  # (1 + 1 extra) x 20 B, 1 x 20 B
-    (40, 20)
+    >>> chain = Chain(ops=5, flops=5, tensors=1, rows=0, elements=10, row=1, itemsize=2)
+    >>> bytes_read(chain, 5), bytes_read(chain, 1)  # (5 + 1 extra) x 20 B, (1 + 1 extra) x 20 B
+    (120, 40)
     """
-    flops = chain.elements * chain.flops
-    unfused, fused = (
-        Work(
-            kernels=kernels,
-            bytes_read=_bytes_read(chain, kernels),
-            bytes_written=chain.elements * (kernels * chain.itemsize),
-            flops=flops,
-        )
-        for kernels in (chain.ops, 1)
-    )
-    return unfused, fused
-
-
-def _bytes_read(chain: Chain, kernels: Numbers) -> Numbers:
-    """Bytes that the kernels read; a row is read once, by its op, and stays in cache while it is broadcast."""
     tensors = chain.elements * ((kernels + chain.tensors) * chain.itemsize)
-    return tensors + chain.row * (chain.rows * chain.itemsize) if chain.rows else tensors
+    return tensors + _row_bytes(chain) if chain.rows else tensors
+
+
+def bytes_written(chain: Chain, kernels: Numbers) -> Numbers:
+    """Bytes that `kernels` kernels write to do the chain: the tensor each. [B].
+
+    Examples
+    --------
+    >>> chain = Chain(ops=5, flops=5, tensors=1, rows=0, elements=10, row=1, itemsize=2)
+    >>> bytes_written(chain, 5), bytes_written(chain, 1)  # 5 x 20 B, 1 x 20 B
+    (100, 20)
+    """
+    return chain.elements * (kernels * chain.itemsize)
+
+
+def bytes_moved(chain: Chain, kernels: Numbers) -> Numbers:
+    """Bytes read and written, in one pass over the elements. [B]."""
+    tensors = chain.elements * ((2 * kernels + chain.tensors) * chain.itemsize)
+    return tensors + _row_bytes(chain) if chain.rows else tensors
+
+
+def tensor_bytes(chain: Chain) -> Numbers:
+    """Size of the tensor that flows through the chain. [B]."""
+    return chain.elements * chain.itemsize
+
+
+def _row_bytes(chain: Chain) -> Numbers:
+    """Bytes of the row operands: each is read once, by its op, and stays in cache while it is broadcast."""
+    return chain.row * (chain.rows * chain.itemsize)

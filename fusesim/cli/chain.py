@@ -1,0 +1,78 @@
+"""``fusesim chain``: one chain, unfused and fused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from fusesim import api, report, units
+from fusesim.cli import shared
+
+
+@click.command()
+@click.option("--ops", default="5", show_default=True, help="Number of ops, or names: add,mul,relu,...")
+@click.option("--elements", default="8192x4096", show_default=True, help="Elements: 33554432, 2^25 or 8192x4096.")
+@click.option("--dtype", default="bf16", show_default=True, help="fp64 fp32 tf32 bf16 fp16 fp8 int8.")
+@shared.device_options
+@click.option("--model", default="textbook", show_default=True, help="textbook.")
+@click.option("--launch", default="stream", show_default=True, help="stream, graph, or latency (one chain from idle).")
+@click.option("--path", default="cuda", show_default=True, help="Whose kernels; ignored by the textbook.")
+@click.option("--row", metavar="N", help="Row length of add_row and mul_row; divides the elements.")
+@click.option("--inputs", default="cold", show_default=True, help="cold or warm; ignored by the textbook.")
+@click.option(
+    "--graph-repeats", metavar="N", default="1", show_default=True, help="Passes that share one graph replay."
+)
+@click.option("--launch-overhead", metavar="TIME", help='Per kernel or graph node, e.g. "4 us".')
+@click.option("--replay-overhead", metavar="TIME", help='Per graph replay, e.g. "5 us".')
+@click.option("--dram-bandwidth", metavar="RATE", help='Instead of the datasheet\'s, e.g. "3.35 TB/s".')
+@click.option("--host-interval", metavar="TIME", help="Refused by the textbook.")
+@click.option("--plot", metavar="FILE", help="Also write the two charts as one self-contained HTML file.")
+@shared.json_option
+def chain(*, as_json: bool, plot: str | None, device: str, device_file: str | None, **options: Any) -> None:
+    """Price a chain of element-wise operations as separate kernels and as one.
+
+    \b
+    fusesim chain --ops 5 --elements 8192x4096 --dtype bf16 --device h100-sxm
+    fusesim chain --ops gelu,mul_tensor --elements 2^20 --launch graph --json
+    """  # noqa: D301 - \b is click's mark for lines that keep their breaks
+    arguments = _arguments(device, device_file, options)
+    price = api.price_chain(**arguments)
+    if plot:
+        shared.write_atomically(plot, shared.load_app("export").chain_html(**arguments))
+    if as_json:
+        shared.print_json(price.to_dict())
+        return
+    out = shared.console()
+    ops = arguments["ops"]
+    description = f"{ops} {'op' if ops == 1 else 'ops'}" if isinstance(ops, int) else " -> ".join(ops)
+    out.print(report.chain_heading(price, description), style="bold", soft_wrap=True)
+    out.print(report.chain_table(price))
+    out.print(report.chain_verdict(price), style="bold", soft_wrap=True)
+    for sentence in price.explain():
+        out.print(f"- {sentence}", soft_wrap=True)
+    if plot:
+        out.print(f"charts: {plot}", soft_wrap=True)
+
+
+def _arguments(device: str, device_file: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Turn the command line's text into the arguments of `price_chain`."""
+    quantities = {
+        "launch_overhead": units.TIME,
+        "replay_overhead": units.TIME,
+        "dram_bandwidth": units.BANDWIDTH,
+        "host_interval": units.TIME,
+    }
+    read = {
+        name: shared.optional(options[name], dimension, "--" + name.replace("_", "-"))
+        for name, dimension in quantities.items()
+    }
+    return {
+        **options,
+        **read,
+        "ops": shared.parse_ops(options["ops"]),
+        "elements": units.parse_elements(options["elements"]),
+        "row": None if options["row"] is None else shared.whole(options["row"], "--row"),
+        "graph_repeats": shared.whole(options["graph_repeats"], "--graph-repeats"),
+        "device": shared.chosen_device(device, device_file),
+    }

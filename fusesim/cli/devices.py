@@ -1,0 +1,51 @@
+"""``fusesim devices``: the list, one device with its sources, or a check of a file."""
+
+from __future__ import annotations
+
+import click
+
+from fusesim import api, report
+from fusesim.cli import shared
+from fusesim.errors import InputError
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--file", "file", metavar="PATH", help="Check and show a device file of your own.")
+@shared.json_option
+def devices(*, name: str | None, file: str | None, as_json: bool) -> None:
+    """List the devices, or show one with the source of every figure.
+
+    \b
+    fusesim devices
+    fusesim devices h100-sxm
+    fusesim devices --file my-gpu.toml
+    """  # noqa: D301 - \b is click's mark for lines that keep their breaks
+    if name and file:
+        raise InputError(f'give a device name or --file, not both ("{name}" and "{file}")')
+    if name or file:
+        _show(name, file, as_json=as_json)
+        return
+    profiles = [api.find_device(each) for each in api.list_devices()]
+    if as_json:
+        shared.print_json([profile.model_dump(mode="json", exclude_none=True) for profile in profiles])
+    else:
+        shared.console().print(report.device_list(profiles))
+
+
+def _show(name: str | None, file: str | None, *, as_json: bool) -> None:
+    """Print one device."""
+    profile = api.load_device(file) if file else api.find_device(str(name))
+    if as_json:
+        shared.print_json(profile.model_dump(mode="json", exclude_none=True))
+        return
+    out = shared.console()
+    if profile.requested_as:
+        out.print(f'"{profile.requested_as}" is taken to be {profile.id}', soft_wrap=True)
+    checked = ": well formed, sources resolve, peaks agree with their factors" if file else ""
+    out.print(f"{profile.id}: {profile.name}, {profile.architecture}{checked}", style="bold", soft_wrap=True)
+    if profile.note:
+        out.print(profile.note, soft_wrap=True)
+    out.print(report.device_figures(profile))
+    out.print()
+    out.print(report.device_sources(profile))

@@ -1,0 +1,63 @@
+"""The group of commands, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+import fusesim
+from fusesim.cli.chain import chain
+from fusesim.cli.devices import devices
+from fusesim.cli.roofline import roofline
+from fusesim.cli.workshop import workshop
+from fusesim.errors import FusesimError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BAD_INPUT, BAD_USAGE, INTERRUPTED = 1, 2, 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(fusesim.__version__, prog_name="fusesim")
+def commands() -> None:
+    """Price GPU operations as separate kernels and fused: bytes, microseconds, and why."""
+
+
+for command in (chain, roofline, devices, workshop):
+    commands.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The command line without the program's name; the process's own unless given.
+
+    Returns
+    -------
+    int
+        0 done, 1 bad input, 2 unparsable, 130 interrupted.
+    """
+    try:
+        commands.main(args=None if arguments is None else list(arguments), prog_name="fusesim", standalone_mode=False)
+    except FusesimError as error:
+        click.echo(f"fusesim: {error}", err=True)
+        return BAD_INPUT
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return BAD_USAGE
+    except click.ClickException as error:
+        error.show()
+        return BAD_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("fusesim: interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

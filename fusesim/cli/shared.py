@@ -1,0 +1,127 @@
+"""What several commands share: options, reading of arguments, printing."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from fusesim import api, units
+from fusesim.errors import FusesimError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from fusesim.hardware import HardwareProfile
+
+WIDE = 160
+"""Columns of a table that goes to a file or a pipe, where nothing says how wide a line may be."""
+
+
+def device_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the two ways of naming a device."""
+    command = click.option("--device-file", metavar="PATH", help="A device file of your own instead.")(command)
+    return click.option("--device", default="h100-sxm", show_default=True, help="Device, see `fusesim devices`.")(
+        command
+    )
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON in SI base units (s, B, FLOP).")(command)
+
+
+def chosen_device(device: str, device_file: str | None) -> HardwareProfile:
+    """Return the device that the options name."""
+    return api.load_device(device_file) if device_file else api.find_device(device)
+
+
+def parse_ops(text: str) -> int | list[str]:
+    """Read a chain: a number of identical ops, or names separated by commas.
+
+    Examples
+    --------
+    >>> parse_ops("5"), parse_ops("add,mul")
+    (5, ['add', 'mul'])
+    """
+    stripped = text.strip()
+    if re.fullmatch(r"[-+]?[\d_]+", stripped):
+        return int(stripped)
+    if re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?|[-+]?(nan|inf|infinity)", stripped, flags=re.IGNORECASE):
+        raise InputError(f'ops is "{text}"; give a whole number, or names such as add,mul,relu')
+    names = [name.strip() for name in stripped.split(",")]
+    if not all(names):
+        raise InputError(f'ops "{text}" has an empty name; give a number, or names such as add,mul,relu')
+    return names
+
+
+def optional(text: str | None, dimension: units.Dimension, option: str) -> float | None:
+    """Read an optional quantity; the message names the option."""
+    if text is None:
+        return None
+    try:
+        return units.parse(text, dimension)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from error
+
+
+def whole(text: str, option: str) -> int:
+    """Read a whole number; the message names the option."""
+    try:
+        return units.parse_elements(text)
+    except InputError as error:
+        raise InputError(f"{option}: {str(error).removeprefix('elements ')}") from error
+
+
+def print_json(record: Any) -> None:
+    """Print a record as JSON; NaN and infinity never appear."""
+    click.echo(json.dumps(record, indent=2, allow_nan=False))
+
+
+def console() -> Console:
+    """Return where tables go: as wide as the terminal, or wide where there is none."""
+    plain = Console()
+    return Console(highlight=False, width=None if plain.is_terminal else WIDE, markup=False, emoji=False)
+
+
+def write_atomically(path: str, text: str) -> None:
+    """Write a file whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written there.
+    """
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(temporary).replace(target)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def load_app(module: str = "") -> ModuleType:
+    """Return the workshop's package, or a module of it: `fusesim.app` where installed, `app` in a checkout.
+
+    It stands above this package, so it is loaded by name and only when used: the one exception to the layers.
+    """
+    for package in ("fusesim.app", "app"):
+        try:
+            return importlib.import_module(f"{package}.{module}".rstrip("."))
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{package}.{module}".startswith(error.name):
+                raise
+    raise FusesimError("the workshop is missing from this installation; install fusesim again")
