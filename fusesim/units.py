@@ -126,8 +126,9 @@ def parse_elements(text: str) -> int:
     """
     product = 1
     for factor in re.split(rf"[xX*{TIMES}]", str(text).strip()):
-        product *= _whole(factor.strip(), text)
-        if not 1 <= product <= MAX_ELEMENTS:
+        whole = _whole(factor.strip(), text)
+        product *= whole
+        if whole < 1 or not 1 <= product <= MAX_ELEMENTS:
             raise InputError(f'elements "{text}" is out of range; give 1 to 10^18')
     return product
 
