@@ -163,7 +163,7 @@ def price_chain(
     --------
     >>> price = price_chain(5, 8192 * 4096, dtype="bf16", device="h100-sxm")
     >>> f"{price.unfused.time:.4e} {price.fused.time:.4e} {price.speedup:.2f}"
-    '2.2034e-04 4.4068e-05 5.00'
+    '2.2032e-04 4.4065e-05 5.00'
     """
     choice("model", model, MODELS)
     choice("path", path, PATHS)
