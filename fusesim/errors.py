@@ -63,10 +63,16 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InputError:
     options = list(known)
     near = difflib.get_close_matches(str(name).lower(), options, n=1, cutoff=0.5)
     hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(options)}"
-    return InputError(f'unknown {kind} "{_shorten(name)}"; {hint}')
+    return InputError(f'unknown {kind} "{excerpt(name)}"; {hint}')
 
 
-def _shorten(name: object, limit: int = 60) -> str:
-    """Return the name on one line, cut where it would flood a terminal."""
-    text = str(name).replace("\n", " ").replace("\r", " ")
+def excerpt(value: object, limit: int = 60) -> str:
+    r"""Return what the caller wrote, for a message: one printable line, cut where it would flood a terminal.
+
+    Examples
+    --------
+    >>> excerpt("h100\nsxm"), excerpt("9" * 5000, limit=5)
+    ('h100 sxm', '99999...')
+    """
+    text = "".join(letter if letter.isprintable() else " " for letter in str(value)[: limit + 1])
     return text if len(text) <= limit else text[:limit] + "..."

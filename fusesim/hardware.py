@@ -63,7 +63,7 @@ class Figure(_Record):
 
     dimension: ClassVar[units.Dimension]
 
-    value: float = Field(gt=0, allow_inf_nan=False)
+    value: float = Field(gt=0, allow_inf_nan=False, strict=True)
     unit: str = ""
     source: Sources
     note: str | None = None

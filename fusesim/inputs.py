@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusesim.errors import InputError, unknown_name
+from fusesim.errors import InputError, excerpt, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,13 +101,16 @@ def _holds_numbers(values: Any) -> bool:
 def _kind(value: Any) -> str:
     """Name what was given instead of a number."""
     if isinstance(value, str):
-        return f'the text "{value[:40]}"'
+        return f'the text "{excerpt(value)}"'
     return "nothing (None)" if value is None else f"a {type(value).__name__}"
 
 
 def _short(value: float) -> str:
-    """Write a limit: powers of ten and small whole numbers as people do."""
-    return f"{int(value)}" if abs(value) < LONG and value == int(value) else f"{value:.6g}".replace("e+", "e")
+    """Write a number exactly: small whole ones and powers of ten as people do."""
+    if abs(value) < LONG and value == int(value):
+        return f"{int(value)}"
+    short = f"{value:.6g}"
+    return (short if float(short) == value else repr(float(value))).replace("e+", "e")
 
 
 def choice(kind: str, value: Any, options: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fusesim.errors import FusesimError, HardwareSpecError, InputError, unknown_name
+from fusesim.errors import FusesimError, HardwareSpecError, InputError, excerpt, unknown_name
 from fusesim.hardware import HardwareProfile
 
 MAX_SPEC_SIZE = 1 << 20
@@ -58,7 +58,7 @@ def load_known_device(name: str) -> HardwareProfile:
         return _load_known(key)
     if re.search(r"[/\\]|\.toml$", key):
         raise InputError(
-            f'device "{str(name)[:60]}" is a path, not a name; load your own file with '
+            f'device "{excerpt(name)}" is a path, not a name; load your own file with '
             "fusesim.load_device(path) or --device-file PATH"
         )
     if key in aliases():
@@ -81,12 +81,14 @@ def load_device_file(path: str | Path) -> HardwareProfile:
     """
     file = Path(path)
     try:
+        if file.exists() and not file.is_file():
+            raise HardwareSpecError(f"{file}: not a file; give the path of a TOML file")
         if file.stat().st_size > MAX_SPEC_SIZE:
             raise HardwareSpecError(f"{file.name}: larger than 1 MiB, so not a device file")
         table = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise HardwareSpecError(f"{file}: cannot be read: {error.strerror or error}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise HardwareSpecError(f'"{excerpt(file)}" cannot be read: {error.strerror or error}') from error
+    except (ValueError, RecursionError) as error:  # bad UTF-8, bad TOML, numbers of 5000 digits, endless nesting
         raise HardwareSpecError(f"{file.name}: not valid TOML: {error}") from error
     return parse_device(table, file.stem, file.name)
 
@@ -110,7 +112,7 @@ def _first_problem(error: ValidationError) -> str:
     problem = min(
         problems, key=lambda entry: entry["type"] != "extra_forbidden"
     )  # a misspelt key explains a missing one
-    path = ".".join(str(part) for part in problem["loc"])
+    path = ".".join(excerpt(part) for part in problem["loc"])
     more = f" ({error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if problem["type"] == "extra_forbidden":
         return f"{path}: unknown key; {_near_key(problem['loc'])}{more}"

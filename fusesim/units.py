@@ -15,7 +15,7 @@ from decimal import Decimal
 
 from quantiphy import QuantiPhyError, Quantity
 
-from fusesim.errors import InputError
+from fusesim.errors import InputError, excerpt
 
 MAX_ELEMENTS = 10**18
 """Largest tensor that is priced; byte counts are float64 and exact to 2^53."""
@@ -25,6 +25,8 @@ LONG_COUNT = 1e12
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 _PREFIXES = {-12: "p", -9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_NOT_IN_A_QUANTITY = re.compile(r"[=:#]|//")
+"""QuantiPhy would read a name before the number and a comment after it."""
 _TWO_DIGITS = 9.995
 """From here two decimals would round to five digits."""
 _BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -93,16 +95,17 @@ def parse(text: str, dimension: Dimension) -> float:
     """
     reader = _Small if dimension.small else _Large
     spelt = str(text).strip().replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u")
+    shown, hint = excerpt(text), f'write e.g. "{dimension.example}"'
     try:
-        quantity = reader(spelt, binary=dimension.unit.startswith("B"))
+        quantity = reader("" if _NOT_IN_A_QUANTITY.search(spelt) else spelt, binary=dimension.unit.startswith("B"))
     except QuantiPhyError as error:
-        raise InputError(f'"{text}" is not {dimension.name}; write e.g. "{dimension.example}"') from error
+        raise InputError(f'"{shown}" is not {dimension.name}; {hint}') from error
     value, unit = float(quantity), str(quantity.units)
     if not math.isfinite(value):
-        raise InputError(f'"{text}" is not finite; write e.g. "{dimension.example}"')
+        raise InputError(f'"{shown}" is not finite; {hint}')
     if unit not in (dimension.unit, *dimension.spellings):
-        wrong = f'unit "{unit}" is not {dimension.name}' if unit else f'"{text}" has no unit'
-        raise InputError(f'{wrong}; write e.g. "{dimension.example}"')
+        wrong = f'unit "{excerpt(unit)}" is not {dimension.name}' if unit else f'"{shown}" has no unit'
+        raise InputError(f"{wrong}; {hint}")
     return value
 
 
@@ -121,7 +124,7 @@ def parse_elements(text: str) -> int:
 
     Examples
     --------
-    >>> parse_elements("8192x4096"), parse_elements("2^10"), parse_elements("4_096"), parse_elements("1e6")
+    >>> parse_elements("8192x4096"), parse_elements("2^10"), parse_elements("4 096"), parse_elements("1e6")
     (33554432, 1024, 4096, 1000000)
     """
     product = 1
@@ -129,24 +132,23 @@ def parse_elements(text: str) -> int:
         whole = _whole(factor.strip(), text)
         product *= whole
         if whole < 1 or not 1 <= product <= MAX_ELEMENTS:
-            raise InputError(f'elements "{text}" is out of range; give 1 to 10^18')
+            raise InputError(f'elements "{excerpt(text)}" is out of range; give 1 to 10^18')
     return product
 
 
 def _whole(factor: str, text: str) -> int:
     """Return one factor of a shape as an exact integer."""
-    power = re.fullmatch(r"(\d{1,3})(?:\^|\*\*)(\d{1,3})", factor)
+    power = re.fullmatch(r"(\d{1,3})\^(\d{1,3})", factor, flags=re.ASCII)
     if power:
         base, exponent = int(power[1]), int(power[2])
         return int(base**exponent)
-    digits = factor.replace("_", "").replace(",", "")
-    if re.fullmatch(r"-?\d{1,40}", digits):
-        return int(digits)
-    if re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,3}", digits):
-        number = Decimal(digits)
+    if re.fullmatch(r"-?(\d{1,40}|\d{1,3}([ ,_]\d{3}){1,12})", factor, flags=re.ASCII):
+        return int(re.sub("[ ,_]", "", factor))
+    if re.fullmatch(r"\d{1,40}(\.\d{1,40})?[eE]\+?\d{1,3}", factor, flags=re.ASCII):
+        number = Decimal(factor)
         if number == number.to_integral_value():
             return int(number)
-    raise InputError(f'elements "{text}" is not a whole number; write e.g. 33554432, 2^25 or 8192x4096')
+    raise InputError(f'elements "{excerpt(text)}" is not a whole number; write e.g. 33554432, 2^25 or 8192x4096')
 
 
 def format_quantity(value: float, dimension: Dimension, like: float | None = None) -> str:
@@ -208,7 +210,9 @@ def format_capacity(value: float) -> str:
     """
     if math.isnan(value):
         return "unknown"
-    step = min(max(int(math.log2(value)) // 10, 0), len(_BINARY_PREFIXES) - 1) if value >= 1 else 0
+    step = 0
+    while step + 1 < len(_BINARY_PREFIXES) and round(value / 1024**step) >= 1024:  # noqa: PLR2004 - the next prefix
+        step += 1
     return f"{value / 1024**step:.4g} {_BINARY_PREFIXES[step]}B"
 
 
@@ -239,10 +243,14 @@ def format_share(value: float) -> str:
 
     Examples
     --------
-    >>> format_share(0.0908), format_share(0.99924)
-    ('9 %', '99.9 %')
+    >>> format_share(0.0908), format_share(0.99924), format_share(1 - 1e-7)
+    ('9 %', '99.9 %', 'over 99.9 %')
     """
     percent = 100 * value
+    if 0 < percent < 0.05:  # noqa: PLR2004 - would be rounded to 0.0
+        return "under 0.1 %"
+    if 99.95 <= percent < 100:  # noqa: PLR2004 - would be rounded to 100.0
+        return "over 99.9 %"
     near_an_end = 0 < percent < 2 or 98 < percent < 100  # noqa: PLR2004
     return f"{percent:.1f} %" if near_an_end else f"{percent:.0f} %"
 

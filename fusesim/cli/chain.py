@@ -38,7 +38,7 @@ def chain(*, as_json: bool, plot: str | None, device: str, device_file: str | No
     """  # noqa: D301 - \b is click's mark for lines that keep their breaks
     arguments = _arguments(device, device_file, options)
     price = api.price_chain(**arguments)
-    if plot:
+    if plot is not None:
         shared.write_atomically(plot, shared.load_app("export").chain_html(**arguments))
     if as_json:
         shared.print_json(price.to_dict())
@@ -51,7 +51,7 @@ def chain(*, as_json: bool, plot: str | None, device: str, device_file: str | No
     out.print(report.chain_verdict(price), style="bold", soft_wrap=True)
     for sentence in price.explain():
         out.print(f"- {sentence}", soft_wrap=True)
-    if plot:
+    if plot is not None:
         out.print(f"charts: {plot}", soft_wrap=True)
 
 

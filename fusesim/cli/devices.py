@@ -21,9 +21,9 @@ def devices(*, name: str | None, file: str | None, as_json: bool) -> None:
     fusesim devices h100-sxm
     fusesim devices --file my-gpu.toml
     """  # noqa: D301 - \b is click's mark for lines that keep their breaks
-    if name and file:
+    if name is not None and file is not None:
         raise InputError(f'give a device name or --file, not both ("{name}" and "{file}")')
-    if name or file:
+    if name is not None or file is not None:
         _show(name, file, as_json=as_json)
         return
     profiles = [api.find_device(each) for each in api.list_devices()]
@@ -35,14 +35,14 @@ def devices(*, name: str | None, file: str | None, as_json: bool) -> None:
 
 def _show(name: str | None, file: str | None, *, as_json: bool) -> None:
     """Print one device."""
-    profile = api.load_device(file) if file else api.find_device(str(name))
+    profile = api.find_device(str(name)) if file is None else api.load_device(file)
     if as_json:
         shared.print_json(profile.model_dump(mode="json", exclude_none=True))
         return
     out = shared.console()
     if profile.requested_as:
         out.print(f'"{profile.requested_as}" is taken to be {profile.id}', soft_wrap=True)
-    checked = ": well formed, sources resolve, peaks agree with their factors" if file else ""
+    checked = ": well formed, sources resolve, peaks agree with their factors" if file is not None else ""
     out.print(f"{profile.id}: {profile.name}, {profile.architecture}{checked}", style="bold", soft_wrap=True)
     if profile.note:
         out.print(profile.note, soft_wrap=True)

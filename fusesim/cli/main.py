@@ -58,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("fusesim: interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except OSError as error:  # files are answered for where they are opened: this is standard output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"fusesim: cannot write the output: {error.strerror or error}", err=True)
+        return BAD_INPUT
     return 0

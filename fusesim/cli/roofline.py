@@ -29,7 +29,7 @@ def roofline(*, as_json: bool, device: str, device_file: str | None, ops: str | 
     fusesim roofline --device h100-sxm --ops 5 --dtype bf16
     """  # noqa: D301 - \b is click's mark for lines that keep their breaks
     profile = shared.chosen_device(device, device_file)
-    price = _price(profile, ops, options) if ops else None
+    price = None if ops is None else _price(profile, ops, options)
     ceilings = api.ceilings(profile)
     if as_json:
         shared.print_json(_record(profile, ceilings, price))

@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import click
 from rich.console import Console
 
 from fusesim import api, units
-from fusesim.errors import FusesimError, InputError
+from fusesim.errors import FusesimError, InputError, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +40,7 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def chosen_device(device: str, device_file: str | None) -> HardwareProfile:
     """Return the device that the options name."""
-    return api.load_device(device_file) if device_file else api.find_device(device)
+    return api.find_device(device) if device_file is None else api.load_device(device_file)
 
 
 def parse_ops(text: str) -> int | list[str]:
@@ -53,13 +52,13 @@ def parse_ops(text: str) -> int | list[str]:
     (5, ['add', 'mul'])
     """
     stripped = text.strip()
-    if re.fullmatch(r"[-+]?[\d_]+", stripped):
+    if re.fullmatch(r"[-+]?\d{1,40}", stripped, flags=re.ASCII):
         return int(stripped)
-    if re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?|[-+]?(nan|inf|infinity)", stripped, flags=re.IGNORECASE):
-        raise InputError(f'ops is "{text}"; give a whole number, or names such as add,mul,relu')
+    if re.fullmatch(r"[-+]?[\d._]+(e[-+]?\d+)?|[-+]?(nan|inf|infinity)", stripped, flags=re.IGNORECASE):
+        raise InputError(f'ops is "{excerpt(text)}"; give a whole number, or names such as add,mul,relu')
     names = [name.strip() for name in stripped.split(",")]
     if not all(names):
-        raise InputError(f'ops "{text}" has an empty name; give a number, or names such as add,mul,relu')
+        raise InputError(f'ops "{excerpt(text)}" has an empty name; give a number, or names such as add,mul,relu')
     return names
 
 
@@ -102,15 +101,17 @@ def write_atomically(path: str, text: str) -> None:
     """
     target = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null
+            raise InputError(f'cannot write "{excerpt(path)}": it is not a file')
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            with temporary.open("x", encoding="utf-8") as file:
                 file.write(text)
-            Path(temporary).replace(target)
+            temporary.replace(target)
         finally:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        raise InputError(f'cannot write "{excerpt(path)}": {error.strerror or error}') from error
 
 
 def load_app(module: str = "") -> ModuleType:

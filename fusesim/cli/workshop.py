@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from typing import Any
+
 import click
 
 from fusesim.cli import shared
@@ -22,8 +25,16 @@ def workshop(*, host: str, port: int, threads: int) -> None:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot listen on {host} port {port}: {getattr(error, 'strerror', None) or error}") from error
     address = f"[{host}]" if ":" in host else host
-    click.echo(f"fusesim workshop: http://{address}:{server.effective_port}/  (Ctrl-C stops it)")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop as on Ctrl-C: finish what is under way
+    for each in _ports(server):
+        click.echo(f"fusesim workshop: http://{address}:{each}/  (Ctrl-C stops it)")
     try:
         server.run()
     finally:
         server.close()
+
+
+def _ports(server: Any) -> list[int]:
+    """Return the ports listened on: one, unless the host's name has several addresses and the port was left open."""
+    listening = getattr(server, "effective_listen", None) or [("", server.effective_port)]
+    return sorted({port for _, port in listening})
