@@ -82,12 +82,12 @@ def load_device_file(path: str | Path) -> HardwareProfile:
     file = Path(path)
     try:
         if file.exists() and not file.is_file():
-            raise HardwareSpecError(f"{file}: not a file; give the path of a TOML file")
+            raise HardwareSpecError(f"{excerpt(file, 200)}: not a file; give the path of a TOML file")
         if file.stat().st_size > MAX_SPEC_SIZE:
             raise HardwareSpecError(f"{file.name}: larger than 1 MiB, so not a device file")
         table = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise HardwareSpecError(f'"{excerpt(file)}" cannot be read: {error.strerror or error}') from error
+        raise HardwareSpecError(f"{excerpt(file, 200)}: cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # bad UTF-8, bad TOML, numbers of 5000 digits, endless nesting
         raise HardwareSpecError(f"{file.name}: not valid TOML: {error}") from error
     return parse_device(table, file.stem, file.name)

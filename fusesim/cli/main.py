@@ -53,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(error.format_message(), err=True)
         return BAD_USAGE
     except click.ClickException as error:
-        error.show()
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context else ""
+        click.echo(f"fusesim: {error.format_message().rstrip('.')}{hint}", err=True)
         return BAD_USAGE
     except (click.Abort, KeyboardInterrupt):
         click.echo("fusesim: interrupted", err=True)
