@@ -1,0 +1,84 @@
+"""One slider step on the server: a request in, everything that the page shows of it out. Plain functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from dash import html, no_update
+
+from . import controls, figures, ids, readout, roofline_figure
+from .controls import Settings
+from .view import look
+
+if TYPE_CHECKING:
+    from .catalogue import Catalogue
+
+MAX_CHANGES: Final = 20
+
+
+def respond(request: Any, catalogue: Catalogue) -> dict[str, Any]:
+    """Answer a request of the chain page.
+
+    Parameters
+    ----------
+    request : object
+        A dict with `settings`, the query of the view so far; `changes`, raw values by control, where the control
+        `url` stands for a whole new query; and `serial`, which comes back. Unchecked: anyone can send one.
+    catalogue : Catalogue
+        The devices to choose from.
+
+    Returns
+    -------
+    dict
+        `charts`, `texts`, `reasons`, `problems` by id, and `answer`: the new query and what each control has to
+        hold. Where nothing in the request can be used, charts and figures stay as they are.
+    """
+    settings, problems, usable = _read(request, catalogue)
+    said = {control: problems.get(control, "") for control in ids.PROBLEMS}
+    answer = {
+        "serial": request.get("serial") if isinstance(request, dict) else None,
+        "query": controls.to_query(settings),
+        "widgets": controls.widget_values(settings, catalogue),
+    }
+    if not usable:
+        return _unchanged() | {"problems": said, "answer": answer}
+    return _shown(settings, catalogue) | {"problems": said, "answer": answer}
+
+
+def _read(request: Any, catalogue: Catalogue) -> tuple[Settings, dict[str, str], bool]:
+    """Return the settings asked for, a sentence per control that is refused, and whether anything is left to show."""
+    changes = request.get("changes") if isinstance(request, dict) else None
+    if not isinstance(changes, dict) or not 0 < len(changes) <= MAX_CHANGES:
+        return Settings(), {ids.URL: "The page sent something that is not a change of a control; load it again."}, False
+    fresh = ids.URL in changes
+    settings, note = controls.from_query(changes[ids.URL] if fresh else request.get("settings"), catalogue)
+    moved = {control: raw for control, raw in changes.items() if control != ids.URL}
+    settings, problems = controls.change_all(settings, moved, catalogue)
+    if note:
+        problems[ids.URL] = note
+    return settings, problems, fresh or len(moved) > len(problems)
+
+
+def _shown(settings: Settings, catalogue: Catalogue) -> dict[str, Any]:
+    """Price the settings and draw them."""
+    view = look(settings, catalogue)
+    return {
+        "charts": {
+            ids.TIME_CHART: figures.time_chart(view),
+            ids.BYTES_CHART: figures.bytes_chart(view),
+            ids.ROOFLINE_CHART: roofline_figure.roofline_chart(view),
+        },
+        "texts": readout.figures(view),
+        "readings": readout.readings(settings, view),
+        "reasons": [html.Li(reason) for reason in readout.reasons(view)],
+    }
+
+
+def _unchanged() -> dict[str, Any]:
+    """Leave the last good figure where it is."""
+    return {
+        "charts": dict.fromkeys(ids.CHARTS, no_update),
+        "texts": dict.fromkeys(ids.FIGURES, no_update),
+        "readings": dict.fromkeys(ids.READINGS, no_update),
+        "reasons": no_update,
+    }

@@ -1,0 +1,155 @@
+/* Between the controls and the server: one request in the air at a time, the newest state next.
+
+   Dash drops the answer to a request once the same callback has been asked again, so a slider dragged faster than
+   answers come would freeze the page. Here changes are gathered while a request is in the air and sent together
+   when it is answered. This file also keeps the address in step with the view, and gives names to controls that
+   Dash leaves nameless. It prices nothing. */
+(function () {
+    "use strict";
+
+    const PATIENCE = 5000; // ms after which a request counts as lost
+    const SETTLED = 350; // ms without a change before the address is written
+    const gate = {started: false, query: "", shown: {}, waiting: {}, sent: null, since: 0, serial: 0, timer: 0, address: ""};
+
+    const isEmpty = (record) => Object.keys(record).length === 0;
+
+    /* Return the next request, or null while one is in the air or nothing has changed. */
+    function nextRequest() {
+        const lost = gate.sent && Date.now() - gate.since > PATIENCE;
+        if (isEmpty(gate.waiting) || (gate.sent && !lost)) {
+            return null;
+        }
+        gate.sent = lost ? {...gate.sent, ...gate.waiting} : gate.waiting;
+        gate.waiting = {};
+        gate.since = Date.now();
+        gate.serial += 1;
+        return {settings: gate.query, changes: gate.sent, serial: gate.serial};
+    }
+
+    function send() {
+        const request = nextRequest();
+        if (request) {
+            window.dash_clientside.set_props("request", {data: request});
+        }
+    }
+
+    /* Take in a whole address: on arrival, on back and forward, and from a link of the lesson. */
+    function visit(search) {
+        gate.waiting = {url: search};
+        send();
+    }
+
+    function writeAddress() {
+        window.clearTimeout(gate.timer);
+        gate.timer = window.setTimeout(() => {
+            if (gate.query !== window.location.search) {
+                gate.address = gate.query;
+                window.history.pushState({}, "", window.location.pathname + gate.query);
+            }
+        }, SETTLED);
+    }
+
+    /* Note what has moved, unless it only moved because an answer said so. */
+    function note({prop_id: name, value}) {
+        const id = name.slice(0, name.lastIndexOf("."));
+        if (!name.endsWith(".n_clicks")) {
+            if (value !== gate.shown[id]) {
+                gate.waiting[id] = value;
+            }
+        } else if (id === "reset") {
+            gate.waiting = {url: ""};
+        } else if (id.startsWith("{")) {
+            gate.waiting.preset = JSON.parse(id).value;
+        } else {
+            gate.waiting[id] = true;
+        }
+    }
+
+    function collect() {
+        if (!gate.started) {
+            gate.started = true;
+            gate.address = window.location.search;
+            gate.waiting = {url: gate.address};
+        } else {
+            window.dash_clientside.callback_context.triggered.forEach(note);
+        }
+        return nextRequest() || window.dash_clientside.no_update;
+    }
+
+    function settle(answer) {
+        if (!answer || answer.serial !== gate.serial) {
+            return;
+        }
+        const sent = gate.sent || {};
+        gate.sent = null;
+        gate.query = answer.query;
+        Object.assign(gate.shown, answer.widgets, sent);
+        for (const [id, value] of Object.entries(answer.widgets)) {
+            if (!(id in sent) && !(id in gate.waiting)) {
+                window.dash_clientside.set_props(id, {value});
+            }
+        }
+        if ("url" in sent && sent.url === window.location.search) {
+            window.clearTimeout(gate.timer);
+        } else {
+            writeAddress();
+        }
+        send();
+    }
+
+    /* Name each slider after its label, let it say its reading, and make groups of radio buttons what they are. */
+    function nameControls() {
+        const panel = document.querySelector(".panel");
+        for (const thumb of panel.querySelectorAll("[role=slider]")) {
+            const id = thumb.closest(".dash-slider-container").id;
+            const reading = document.getElementById(`${id}-reading`).textContent;
+            thumb.setAttribute("aria-labelledby", `${id}-label`);
+            thumb.setAttribute("aria-valuetext", reading);
+        }
+        for (const group of panel.querySelectorAll(".switch")) {
+            group.setAttribute("role", "radiogroup");
+            group.setAttribute("aria-labelledby", `${group.id}-label`);
+            group.querySelectorAll("[role=option]").forEach((option) => option.removeAttribute("role"));
+        }
+        for (const alert of panel.querySelectorAll(".problem")) {
+            for (const input of alert.parentElement.querySelectorAll("input[type=text], [role=slider]")) {
+                input.setAttribute("aria-invalid", String(alert.textContent !== ""));
+                input.setAttribute("aria-describedby", alert.id);
+            }
+        }
+    }
+
+    function watchControls() {
+        const panel = document.querySelector(".panel");
+        if (panel && !panel.dataset.watched) {
+            panel.dataset.watched = "yes";
+            panel.addEventListener("submit", (event) => event.preventDefault());
+            new MutationObserver(nameControls).observe(panel, {childList: true, characterData: true, subtree: true});
+            nameControls();
+        }
+    }
+
+    window.addEventListener("popstate", () => {
+        if (window.location.search !== gate.address) {
+            gate.address = window.location.search;
+            visit(gate.address);
+        }
+    });
+    document.addEventListener("click", (event) => {
+        const link = event.target.closest("a[href^='?']");
+        if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+            event.preventDefault();
+            window.scrollTo({top: 0});
+            visit(link.getAttribute("href"));
+        }
+    });
+
+    window.dash_clientside = window.dash_clientside || {};
+    window.dash_clientside.workshop = {
+        collect: function () {
+            watchControls();
+            return collect();
+        },
+        settle: settle,
+    };
+})();

@@ -1,0 +1,48 @@
+"""Wiring, and nothing else.
+
+The browser gathers what has moved into a request, and holds back the next one until this one is answered (see
+assets/workshop.js); the server answers with all that the page shows. So a slider that is dragged faster than
+answers come skips steps, and the page never lags behind the hand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dash import ALL, ClientsideFunction, Input, Output
+
+from . import ids
+from .answers import respond
+
+if TYPE_CHECKING:
+    from dash import Dash
+
+    from .catalogue import Catalogue
+
+ANSWER_OUTPUTS = {
+    "charts": {name: Output(name, "figure") for name in ids.CHARTS},
+    "texts": {name: Output(name, "children") for name in ids.FIGURES},
+    "readings": {name: Output(ids.reading(name), "children") for name in ids.READINGS},
+    "problems": {name: Output(ids.problem(name), "children") for name in ids.PROBLEMS},
+    "reasons": Output(ids.REASONS, "children"),
+    "answer": Output(ids.ANSWER, "data"),
+}
+
+
+def register(app: Dash, catalogue: Catalogue) -> None:
+    """Wire the chain page."""
+
+    @app.callback(output=ANSWER_OUTPUTS, inputs={"request": Input(ids.REQUEST, "data")}, prevent_initial_call=True)
+    def answer(request: Any) -> dict[str, Any]:
+        return respond(request, catalogue)
+
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("workshop", "collect"),
+        Output(ids.REQUEST, "data"),
+        [Input(name, "value") for name in ids.WIDGETS],
+        [Input(name, "n_clicks") for name in (ids.FOLLOW, ids.RESET)],
+        Input({"type": ids.PRESET, "value": ALL}, "n_clicks"),
+    )
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("workshop", "settle"), Input(ids.ANSWER, "data")
+    )
