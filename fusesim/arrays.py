@@ -36,7 +36,7 @@ def round_up(value: Numbers, step: int) -> Numbers:
 def plain(value: Any) -> Any:
     """Return what JSON can hold: arrays as lists, unknown (NaN) and unbounded as None."""
     if isinstance(value, np.ndarray):
-        return [plain(entry) for entry in value.tolist()]
+        return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
     if isinstance(value, np.generic):

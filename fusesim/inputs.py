@@ -102,7 +102,9 @@ def _kind(value: Any) -> str:
     """Name what was given instead of a number."""
     if isinstance(value, str):
         return f'the text "{excerpt(value)}"'
-    return "nothing (None)" if value is None else f"a {type(value).__name__}"
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype.name}"
+    return "nothing (None)" if value is None else f"a value of type {type(value).__name__}"
 
 
 def _short(value: float) -> str:

@@ -1,0 +1,81 @@
+import pytest
+from rich.console import Console
+
+import fusesim
+from fusesim import report
+from fusesim.api import ceilings
+
+
+def lines(table):
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(table)
+    return [" ".join(line.split()) for line in capture.get().splitlines()]
+
+
+def test_chain_table():
+    printed = lines(report.chain_table(fusesim.price_chain(5, 8192 * 4096)))
+    assert printed == [
+        "unfused fused",
+        "time 220.3 us 44.1 us",
+        "kernels 5 1",
+        "bytes moved 671.1 MB 134.2 MB",
+        "launches alone 20.0 us 4.0 us",
+        "memory alone 200.3 us 40.1 us",
+        "arithmetic alone 2.51 us 2.51 us",
+        "launch share 9 % 9 %",
+        "arithmetic intensity 0.25 FLOP/B 1.25 FLOP/B",
+        "peak memory above inputs 134.2 MB 67.1 MB",
+        "bound dram dram",
+    ]
+
+
+def test_both_figures_of_a_row_are_in_one_unit():
+    # 1.2 ms against 0.2 ms, not 1.2 ms against 244 us
+    printed = lines(report.chain_table(fusesim.price_chain(5, 200_000_000)))
+    assert "time 1.21 ms 0.24 ms" in printed
+
+
+def test_heading_and_verdict():
+    price = fusesim.price_chain(5, 8192 * 4096, device="h100")
+    assert report.chain_heading(price, "5 ops") == (
+        '5 ops, 33 554 432 bf16 elements, NVIDIA H100 SXM5 80 GB (asked for as "h100"), stream, textbook'
+    )
+    assert report.chain_verdict(price) == "fusing saves 176.3 us: 5.00x"
+
+
+def test_device_list_has_a_line_per_device():
+    printed = lines(report.device_list([fusesim.device("h100-sxm"), fusesim.device("t4")]))
+    assert len(printed) == 3
+    assert printed[1].startswith("h100-sxm NVIDIA H100 SXM5 80 GB h100 ")
+    assert "3.35 TB/s 50 MiB 66.9 TFLOP/s 989.4 TFLOP/s" in printed[1]
+    assert printed[2].endswith("unknown")  # a T4 has no bf16 matrix units
+
+
+def test_device_figures_carry_their_source_and_what_others_say():
+    printed = lines(report.device_figures(fusesim.device("h100-sxm")))
+    (bandwidth,) = (line for line in printed if line.startswith("memory.bandwidth"))
+    assert "3.35 TB/s h100-datasheet" in bandwidth
+    assert "also 3.352 TB/s (techpowerup)" in bandwidth
+
+
+def test_every_source_that_a_figure_names_is_listed():
+    device = fusesim.device("h100-sxm")
+    printed = "\n".join(lines(report.device_sources(device)))
+    for _, figure in device.figures():
+        assert all(key in printed for key in figure.source)
+
+
+def test_roofline_table():
+    printed = lines(report.roofline_table(ceilings("h100-sxm")))
+    assert "fp32 66.9 TFLOP/s 20 FLOP/B" in printed
+    assert "bf16 tensor 989.4 TFLOP/s 295 FLOP/B" in printed
+
+
+@pytest.mark.parametrize(("device", "time"), [("h100-sxm", "2.51 us"), ("t4", "20.6 us")])
+def test_roofline_points(device, time):
+    # 5 FLOP on each of 33 554 432 elements at 66.9 and 8.1 TFLOP/s
+    printed = lines(report.roofline_points(fusesim.price_chain(5, 8192 * 4096, device=device)))
+    assert printed[1].startswith("unfused 0.25 FLOP/B")
+    assert printed[2].startswith("fused 1.25 FLOP/B")
+    assert printed[2].endswith(f"{time} dram")
