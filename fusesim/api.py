@@ -249,7 +249,7 @@ def _textbook(
     checked_replay = number("replay_overhead", replay, low=0, high=1, unit="s")
     return Textbook(
         launch_overhead=number("launch_overhead", overhead, low=0, high=1, unit="s"),
-        replay_overhead=checked_replay if launch == "graph" else np.float64(0),
+        replay_overhead=checked_replay * (launch == "graph"),  # keeps its shape on a stream too
         graph_repeats=number("graph_repeats", graph_repeats, low=1, high=10**9, whole=True),
         bandwidth=number("dram_bandwidth", bandwidth, low=10**6, high=10**18, unit="B/s"),
         flop_rate=np.float64(profile.vector_rate(dtype.compute)),

@@ -168,3 +168,9 @@ def test_arguments_are_left_as_they_were():
     fusesim.price_chain([1], elements)
     assert elements.tolist() == [4096, 8192]
     assert elements.dtype.kind == "i"
+
+
+def test_a_replay_cost_broadcasts_on_a_stream_too():
+    price = fusesim.price_chain(5, 4096, replay_overhead=[1e-6, 2e-6])
+    assert price.fused.time.shape == (2,)
+    assert price.fused.time[0] == price.fused.time[1]  # though there is no replay to pay
