@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fusesim.hardware import HardwareProfile
 
-WIDE = 160
+WIDE = 240
 """Columns of a table that goes to a file or a pipe, where nothing says how wide a line may be."""
 
 
