@@ -1,0 +1,61 @@
+"""What the README shows is what happens."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    found = re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_library_examples(block):
+    example = doctest.DocTestParser().get_doctest(block, {}, "README.md", "README.md", 0)
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
+
+
+@pytest.mark.parametrize("line", re.findall(r"^\| `fusesim ([^`]*)`", README, re.MULTILINE))
+def test_command_line_examples(run, tmp_path, monkeypatch, line):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-gpu.toml").write_text(
+        (ROOT / "hardware_specs/t4.toml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    outcome = run(*shlex.split(line))
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_the_terminal_shows_what_the_readme_shows(run):
+    (block,) = blocks("console")
+    command, _, expected = block.partition("\n")
+    assert run(*shlex.split(command)[2:]).out.splitlines() == expected.splitlines()
+
+
+def test_the_textbook_table(run):
+    rows = re.findall(
+        r"^\| 5 operations, ([\dx ]+) values(, in a graph)?.*?\| ([\d.]+) us.*?\| ([\d.]+) us", README, re.MULTILINE
+    )
+    assert len(rows) == 3
+    for elements, graph, unfused, fused in rows:
+        line = ("chain", "--ops", "5", "--elements", elements, "--launch", "graph" if graph else "stream")
+        assert f"time {unfused} us {fused} us" in " ".join(run(*line).out.split())
+
+
+def test_there_is_one_command_that_sets_up_and_tests():
+    # .ci/run takes it from here
+    (command,) = re.findall(r"^python3.* -m pytest -q$", README, re.MULTILINE)
+    assert [step.split()[0] for step in command.split(" && ")] == ["python3.11", ".venv/bin/pip", ".venv/bin/python"]
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", README):
+        assert (ROOT / target).exists(), target
