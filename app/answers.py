@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dash import html, no_update
+from dash import no_update
 
 from . import controls, figures, ids, readout, roofline_figure
 from .controls import Settings
@@ -30,19 +30,28 @@ def respond(request: Any, catalogue: Catalogue) -> dict[str, Any]:
     Returns
     -------
     dict
-        `charts`, `texts`, `reasons`, `problems` by id, and `answer`: the new query and what each control has to
-        hold. Where nothing in the request can be used, charts and figures stay as they are.
+        `charts` by id, and `answer`: the new query, what each control has to hold, and texts by the id of their
+        place. Where nothing in the request can be used, charts and figures stay as they are.
     """
     settings, problems, usable = _read(request, catalogue)
-    said = {control: problems.get(control, "") for control in ids.PROBLEMS}
-    answer = {
+    answer: dict[str, Any] = {
         "serial": request.get("serial") if isinstance(request, dict) else None,
         "query": controls.to_query(settings),
         "widgets": controls.widget_values(settings, catalogue),
+        "texts": {ids.problem(control): problems.get(control, "") for control in ids.PROBLEMS},
+        "reasons": [],
     }
     if not usable:
-        return _unchanged() | {"problems": said, "answer": answer}
-    return _shown(settings, catalogue) | {"problems": said, "answer": answer}
+        return {"charts": dict.fromkeys(ids.CHARTS, no_update), "answer": answer}
+    view = look(settings, catalogue)
+    answer["texts"] |= readout.figures(view) | readout.readings(settings, view)
+    answer["reasons"] = readout.reasons(view)
+    charts = {
+        ids.TIME_CHART: figures.time_chart(view),
+        ids.BYTES_CHART: figures.bytes_chart(view),
+        ids.ROOFLINE_CHART: roofline_figure.roofline_chart(view),
+    }
+    return {"charts": charts, "answer": answer}
 
 
 def _read(request: Any, catalogue: Catalogue) -> tuple[Settings, dict[str, str], bool]:
@@ -57,28 +66,3 @@ def _read(request: Any, catalogue: Catalogue) -> tuple[Settings, dict[str, str],
     if note:
         problems[ids.URL] = note
     return settings, problems, fresh or len(moved) > len(problems)
-
-
-def _shown(settings: Settings, catalogue: Catalogue) -> dict[str, Any]:
-    """Price the settings and draw them."""
-    view = look(settings, catalogue)
-    return {
-        "charts": {
-            ids.TIME_CHART: figures.time_chart(view),
-            ids.BYTES_CHART: figures.bytes_chart(view),
-            ids.ROOFLINE_CHART: roofline_figure.roofline_chart(view),
-        },
-        "texts": readout.figures(view),
-        "readings": readout.readings(settings, view),
-        "reasons": [html.Li(reason) for reason in readout.reasons(view)],
-    }
-
-
-def _unchanged() -> dict[str, Any]:
-    """Leave the last good figure where it is."""
-    return {
-        "charts": dict.fromkeys(ids.CHARTS, no_update),
-        "texts": dict.fromkeys(ids.FIGURES, no_update),
-        "readings": dict.fromkeys(ids.READINGS, no_update),
-        "reasons": no_update,
-    }

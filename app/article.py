@@ -1,71 +1,74 @@
-"""The lesson's text, set as components."""
+"""The lesson as plain HTML.
+
+It is no part of Dash's layout: Dash looks at every component of a page many times for each step of a slider, and
+text that never changes need not be looked at. It also reads without JavaScript.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from dash import html
+from html import escape
 
 from . import lesson
-from .layout import attributes
-
-if TYPE_CHECKING:
-    from dash.development.base_component import Component
 
 
-def article() -> Component:
-    """Set the lesson."""
-    return html.Article(
-        [
-            html.H2("The lesson", id="lesson"),
-            html.Div([_section(section) for section in lesson.SECTIONS], className="columns"),
-            html.Section(
-                [html.H3("Fusion, fusion and graphs"), html.P(lesson.TERMS_LEAD), _terms(), html.P(lesson.TERMS_NOTE)]
-            ),
-            html.Div([_tries(), _glossary()], className="columns"),
-        ],
-        className="lesson",
-    )
-
-
-def _section(section: lesson.Section) -> Component:
-    points = [html.Ul([html.Li(point) for point in section.points])] if section.points else []
-    title = html.H3(inline(section.title), id=section.anchor)
-    return html.Section([title, *(html.P(inline(text)) for text in section.paragraphs), *points])
-
-
-def _terms() -> Component:
-    heads = [html.Th(name, scope="col") for name in ("Term", "What it is", "Saves bytes?", "Saves launches?")]
-    rows = [
-        html.Tr(
-            [
-                html.Th(term.name, scope="row"),
-                html.Td(term.meaning),
-                html.Td(term.bytes_saved, **attributes(data_label="Saves bytes?")),
-                html.Td(term.launches_saved, **attributes(data_label="Saves launches?")),
-            ]
-        )
-        for term in lesson.TERMS
-    ]
-    return html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)])
-
-
-def _tries() -> Component:
-    links = [html.Li(html.A(text, href=query)) for text, query in lesson.TRIES]
-    return html.Section([html.H3("Try it"), html.P(lesson.TRY_LEAD), html.Ul(links)])
-
-
-def _glossary() -> Component:
-    entries = [part for term, meaning in lesson.GLOSSARY for part in (html.Dt(term), html.Dd(meaning))]
-    return html.Section([html.H3("Terms"), html.Dl(entries, className="glossary")])
-
-
-def inline(text: str) -> list[Any]:
-    """Set words between backticks as code.
+def article() -> str:
+    """Return the lesson as an HTML article.
 
     Examples
     --------
-    >>> [type(part).__name__ for part in inline("a `b` c")]
-    ['str', 'Code', 'str']
+    >>> article().startswith('<article class="lesson">')
+    True
     """
-    return [html.Code(part) if index % 2 else part for index, part in enumerate(text.split("`")) if part]
+    parts = [
+        '<h2 id="lesson">The lesson</h2>',
+        f'<div class="columns">{"".join(_section(section) for section in lesson.SECTIONS)}</div>',
+        (
+            f"<section><h3>{escape(lesson.TERMS_TITLE)}</h3><p>{escape(lesson.TERMS_LEAD)}</p>{_terms()}"
+            f"<p>{escape(lesson.TERMS_NOTE)}</p></section>"
+        ),
+        f'<div class="columns">{_tries()}{_glossary()}</div>',
+    ]
+    return f'<article class="lesson">{"".join(parts)}</article>'
+
+
+def _section(section: lesson.Section) -> str:
+    paragraphs = "".join(f"<p>{inline(text)}</p>" for text in section.paragraphs)
+    points = "".join(f"<li>{inline(point)}</li>" for point in section.points)
+    return (
+        f'<section><h3 id="{section.anchor}">{inline(section.title)}</h3>{paragraphs}'
+        f"{f'<ul>{points}</ul>' if points else ''}</section>"
+    )
+
+
+def _terms() -> str:
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Term", "What it is", *lesson.TERMS_ASK))
+    rows = "".join(_term(term) for term in lesson.TERMS)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _term(term: lesson.Term) -> str:
+    answers = zip(lesson.TERMS_ASK, (term.bytes_saved, term.launches_saved), strict=True)
+    cells = "".join(f'<td data-label="{escape(question)}">{escape(answer)}</td>' for question, answer in answers)
+    return f'<tr><th scope="row">{escape(term.name)}</th><td>{escape(term.meaning)}</td>{cells}</tr>'
+
+
+def _tries() -> str:
+    links = "".join(f'<li><a href="{escape(query)}">{escape(text)}</a></li>' for text, query in lesson.TRIES)
+    return f"<section><h3>Try it</h3><p>{escape(lesson.TRY_LEAD)}</p><ul>{links}</ul></section>"
+
+
+def _glossary() -> str:
+    entries = "".join(f"<dt>{escape(term)}</dt><dd>{escape(meaning)}</dd>" for term, meaning in lesson.GLOSSARY)
+    return f'<section><h3>Terms</h3><dl class="glossary">{entries}</dl></section>'
+
+
+def inline(text: str) -> str:
+    """Escape a text, and set words between backticks as code.
+
+    Examples
+    --------
+    >>> inline("a `b` < c")
+    'a <code>b</code> &lt; c'
+    """
+    parts = (f"<code>{escape(part)}</code>" if odd % 2 else escape(part) for odd, part in enumerate(text.split("`")))
+    return "".join(parts)

@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
     from .catalogue import Catalogue
 
+# Texts travel inside the answer and are put in place by `settle`: as thirty outputs of their own they would cost the
+# browser as much as drawing a chart.
 ANSWER_OUTPUTS = {
     "charts": {name: Output(name, "figure") for name in ids.CHARTS},
-    "texts": {name: Output(name, "children") for name in ids.FIGURES},
-    "readings": {name: Output(ids.reading(name), "children") for name in ids.READINGS},
-    "problems": {name: Output(ids.problem(name), "children") for name in ids.PROBLEMS},
-    "reasons": Output(ids.REASONS, "children"),
     "answer": Output(ids.ANSWER, "data"),
 }
 
@@ -38,7 +36,6 @@ def register(app: Dash, catalogue: Catalogue) -> None:
 
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("workshop", "collect"),
-        Output(ids.REQUEST, "data"),
         [Input(name, "value") for name in ids.WIDGETS],
         [Input(name, "n_clicks") for name in (ids.FOLLOW, ids.RESET)],
         Input({"type": ids.PRESET, "value": ALL}, "n_clicks"),

@@ -41,23 +41,6 @@ SPEEDUP: Final = "speedup"
 SAVING: Final = "saving"
 SENTENCE: Final = "sentence"
 REASONS: Final = "reasons"
-FIGURES: Final = (
-    UNFUSED_TIME,
-    UNFUSED_KERNELS,
-    UNFUSED_SHARE,
-    UNFUSED_BYTES,
-    FUSED_TIME,
-    FUSED_KERNELS,
-    FUSED_SHARE,
-    FUSED_BYTES,
-    SPEEDUP,
-    SAVING,
-    SENTENCE,
-)
-"""Places that hold one text each, read off the price."""
-
-READINGS: Final = (OPS, SIZE, OVERHEAD, RATE)
-"""Sliders, whose value is written out beside their label."""
 
 PROBLEMS: Final = (OPS, SIZE, DEVICE, DTYPE, LAUNCH, OVERHEAD, RATE, URL)
 """Places where a sentence about bad input can appear: one for each group of controls, and one for the address."""

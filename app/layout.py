@@ -187,56 +187,6 @@ _BLANK = {
 }
 
 
-def figure_cards() -> Component:
-    """Build the cards for the figures to read off."""
-    return html.Section(
-        [
-            html.H2("What it costs", className="unseen"),
-            html.Div(
-                [
-                    _way(
-                        "unfused",
-                        "Unfused",
-                        (ids.UNFUSED_TIME, ids.UNFUSED_KERNELS, ids.UNFUSED_SHARE, ids.UNFUSED_BYTES),
-                    ),
-                    _way("fused", "Fused", (ids.FUSED_TIME, ids.FUSED_KERNELS, ids.FUSED_SHARE, ids.FUSED_BYTES)),
-                    _gain(),
-                ],
-                className="cards",
-            ),
-            html.P(id=ids.SENTENCE, className="sentence", **attributes(aria_live="polite")),
-        ],
-        className="figures",
-    )
-
-
-def _way(kind: str, title: str, places: tuple[str, str, str, str]) -> Component:
-    time, kernels, share, moved = places
-    return html.Div(
-        [
-            html.H3([title, html.Span(id=kernels, className="count")]),
-            html.P(id=time, className="big"),
-            html.Dl([*_fact("moved", moved), *_fact("launch share", share)]),
-        ],
-        className=f"card figure {kind}",
-    )
-
-
-def _gain() -> Component:
-    return html.Div(
-        [
-            html.H3("Speedup"),
-            html.P(id=ids.SPEEDUP, className="big"),
-            html.Dl(_fact("time saved", ids.SAVING)),
-        ],
-        className="card figure gain",
-    )
-
-
-def _fact(name: str, place: str) -> list[Component]:
-    return [html.Div([html.Dt(name), html.Dd(id=place)])]
-
-
 def attributes(**named: str) -> dict[str, Any]:
     """Return attributes whose names hold hyphens, which no Python argument can.
 

@@ -148,6 +148,8 @@ SECTIONS: Final = (
     ),
 )
 
+TERMS_TITLE: Final = "Fusion, fusion and graphs"
+TERMS_ASK: Final = ("Saves bytes?", "Saves launches?")
 TERMS_LEAD: Final = "Five terms that are taken for each other, and what each of them can save."
 TERMS: Final = (
     Term(

@@ -52,17 +52,17 @@ def reasons(view: View) -> list[str]:
 
 
 def readings(settings: Settings, view: View) -> dict[str, str]:
-    """Return what each slider stands at, by the slider."""
+    """Return what each slider stands at, by the id of the place beside its label."""
     overhead = time(settings.overhead) if settings.overhead else "0 us"
     rate = units.format_quantity(view.bandwidth, units.BANDWIDTH)
     datasheet = units.format_quantity(view.point.device.dram_bandwidth, units.BANDWIDTH)
     return {
-        ids.OPS: f"{settings.ops}",
-        ids.SIZE: f"{units.format_count(settings.elements)} values, {size(view.point.fused.bytes_read)}",
-        ids.OVERHEAD: f"{overhead} per kernel"
+        ids.reading(ids.OPS): f"{settings.ops}",
+        ids.reading(ids.SIZE): f"{units.format_count(settings.elements)} values, {size(view.point.fused.bytes_read)}",
+        ids.reading(ids.OVERHEAD): f"{overhead} per kernel"
         if settings.launch == "stream"
         else f"{overhead} per node + {time(TEXTBOOK_REPLAY)} per replay",
-        ids.RATE: f"{rate}, device has {datasheet}" if view.overridden else f"{rate}, as the device",
+        ids.reading(ids.RATE): f"{rate}, device has {datasheet}" if view.overridden else f"{rate}, as the device",
     }
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .controls import Settings
 
 OCTAVES: Final = (10, 30)
-POINTS_PER_OCTAVE: Final = 4
+POINTS_PER_OCTAVE: Final = 3
 INTENSITIES: Final = np.logspace(-4, 5, 10)
 """Where the roof is sampled besides its ridge; it is straight between. [FLOP/B]"""
 
@@ -109,7 +109,7 @@ def sizes_around(elements: int, row: int = 1) -> NDArray[np.float64]:
     Examples
     --------
     >>> sizes_around(4096)[[0, -1]], len(sizes_around(4096))
-    (array([1.02400000e+03, 1.07374182e+09]), 81)
+    (array([1.02400000e+03, 1.07374182e+09]), 61)
     """
     chosen = np.log2(elements)
     low, high = min(OCTAVES[0], np.floor(chosen)), max(OCTAVES[1], np.ceil(chosen))

@@ -8,8 +8,9 @@
     "use strict";
 
     const PATIENCE = 5000; // ms after which a request counts as lost
+    const STILL = 120; // ms without an answer before other controls follow, not to slow a drag down
     const SETTLED = 350; // ms without a change before the address is written
-    const gate = {started: false, query: "", shown: {}, waiting: {}, sent: null, since: 0, serial: 0, timer: 0, address: ""};
+    const gate = {started: false, query: "", shown: {}, waiting: {}, sent: null, since: 0, serial: 0, timer: 0, syncing: 0, address: ""};
 
     const isEmpty = (record) => Object.keys(record).length === 0;
 
@@ -26,6 +27,7 @@
         return {settings: gate.query, changes: gate.sent, serial: gate.serial};
     }
 
+    /* Dash would drop a request that `collect` returned, if another control moved before it was on its way. */
     function send() {
         const request = nextRequest();
         if (request) {
@@ -49,31 +51,63 @@
         }, SETTLED);
     }
 
-    /* Note what has moved, unless it only moved because an answer said so. */
-    function note({prop_id: name, value}) {
-        const id = name.slice(0, name.lastIndexOf("."));
-        if (!name.endsWith(".n_clicks")) {
-            if (value !== gate.shown[id]) {
-                gate.waiting[id] = value;
-            }
-        } else if (id === "reset") {
+    /* Note a control that holds something else than was last known. Dash's own list of what has moved is not used:
+       it forgets controls when callbacks come thick and fast. */
+    function note({id, property, value}) {
+        const name = typeof id === "string" ? id : JSON.stringify(id);
+        if (value === gate.shown[name] || (property === "n_clicks" && !value)) {
+            return;
+        }
+        if (property === "value") {
+            gate.waiting[id] = value;
+            return;
+        }
+        gate.shown[name] = value;
+        if (id === "reset") {
             gate.waiting = {url: ""};
-        } else if (id.startsWith("{")) {
-            gate.waiting.preset = JSON.parse(id).value;
         } else {
-            gate.waiting[id] = true;
+            gate.waiting[id.type || id] = id.value || true;
         }
     }
 
     function collect() {
+        watchControls();
         if (!gate.started) {
             gate.started = true;
             gate.address = window.location.search;
             gate.waiting = {url: gate.address};
         } else {
-            window.dash_clientside.callback_context.triggered.forEach(note);
+            window.dash_clientside.callback_context.inputs_list.flat(Infinity).forEach(note);
         }
-        return nextRequest() || window.dash_clientside.no_update;
+        send();
+    }
+
+    /* Put texts in their places; React never fills these, so it never takes them back. */
+    function write(answer) {
+        for (const [id, text] of Object.entries(answer.texts)) {
+            const place = document.getElementById(id);
+            if (place.textContent !== text) {
+                place.textContent = text;
+            }
+        }
+        if (answer.reasons.length) {
+            const points = answer.reasons.map((reason) => {
+                const point = document.createElement("li");
+                point.textContent = reason;
+                return point;
+            });
+            document.getElementById("reasons").replaceChildren(...points);
+        }
+    }
+
+    /* Let controls follow the view, except those that the learner has just set, or is setting. */
+    function sync(widgets, sent) {
+        for (const [id, value] of Object.entries(widgets)) {
+            if (value !== gate.shown[id] && !(id in sent) && !(id in gate.waiting)) {
+                gate.shown[id] = value;
+                window.dash_clientside.set_props(id, {value});
+            }
+        }
     }
 
     function settle(answer) {
@@ -83,12 +117,10 @@
         const sent = gate.sent || {};
         gate.sent = null;
         gate.query = answer.query;
-        Object.assign(gate.shown, answer.widgets, sent);
-        for (const [id, value] of Object.entries(answer.widgets)) {
-            if (!(id in sent) && !(id in gate.waiting)) {
-                window.dash_clientside.set_props(id, {value});
-            }
-        }
+        Object.assign(gate.shown, sent);
+        write(answer);
+        window.clearTimeout(gate.syncing);
+        gate.syncing = window.setTimeout(() => sync(answer.widgets, sent), STILL);
         if ("url" in sent && sent.url === window.location.search) {
             window.clearTimeout(gate.timer);
         } else {
@@ -146,10 +178,7 @@
 
     window.dash_clientside = window.dash_clientside || {};
     window.dash_clientside.workshop = {
-        collect: function () {
-            watchControls();
-            return collect();
-        },
+        collect: () => collect(),
         settle: settle,
     };
 })();

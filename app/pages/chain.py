@@ -9,8 +9,7 @@ from dash import dcc, html
 
 from fusesim.ops import DTYPES
 
-from .. import controls, ids, layout, lesson
-from ..article import article
+from .. import controls, ids, layout
 from ..controls import Settings
 from ..layout import Action, Entry, Menu, Presets, Slider, Switch
 
@@ -81,17 +80,9 @@ def groups(catalogue: Catalogue) -> Mapping[str, Sequence[Control]]:
 
 def build(catalogue: Catalogue) -> Component:
     """Build the page, its controls at the default view; charts and figures arrive with the first answer."""
-    return html.Main(
-        [
-            html.Div([html.H1(TITLE), html.P(lesson.LEAD, className="lead")], className="intro"),
-            html.P(id=ids.problem(ids.URL), className="problem note", role="alert"),
-            html.Div([layout.figure_cards(), _panel(catalogue), _charts()], className="bench"),
-            article(),
-            dcc.Store(id=ids.REQUEST),
-            dcc.Store(id=ids.ANSWER),
-        ],
-        id="main",
-        tabIndex="-1",
+    return html.Div(
+        [_panel(catalogue), _charts(), dcc.Store(id=ids.REQUEST), dcc.Store(id=ids.ANSWER)],
+        className="live",
     )
 
 

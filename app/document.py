@@ -1,0 +1,67 @@
+"""The HTML document around Dash's layout: what stands still on a page, and so need not be a component."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Final
+
+from . import ids, palette
+from .article import article
+from .cards import cards
+
+_ICON: Final = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+    f"%3Crect x='1' y='2' width='14' height='5' rx='1' fill='%23{palette.UNFUSED[1:]}'/%3E"
+    f"%3Crect x='1' y='9' width='6' height='5' rx='1' fill='%23{palette.FUSED[1:]}'/%3E%3C/svg%3E"
+)
+
+
+def document(title: str, lead: str) -> str:
+    """Return the document, with the marks between which Dash sets its own parts.
+
+    Parameters
+    ----------
+    title : str
+        The page's heading.
+    lead : str
+        What stands under it.
+
+    Examples
+    --------
+    >>> "{%app_entry%}" in document("A page", "What it shows.")
+    True
+    """
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+{{%metas%}}
+<title>{{%title%}}</title>
+<link rel="icon" href="{_ICON}">
+{{%css%}}
+<style>
+{palette.style_sheet()}
+</style>
+</head>
+<body>
+<a href="#main" class="skip">Skip to the page</a>
+<header class="top">
+<a href="/" class="brand">fusesim workshop</a>
+<p class="legend"><span class="key unfused">unfused</span><span class="key fused">fused</span></p>
+</header>
+<main id="main" tabindex="-1">
+<div class="intro"><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p></div>
+<noscript><p class="problem">The controls and charts need JavaScript, which is switched off here.</p></noscript>
+<p id="{ids.problem(ids.URL)}" class="problem note" role="alert"></p>
+<div class="bench">
+{cards()}
+{{%app_entry%}}
+</div>
+{article()}
+</main>
+<footer class="end"><p>Textbook model, datasheet figures: nothing on this page is corrected by measurement.</p></footer>
+{{%config%}}
+{{%scripts%}}
+{{%renderer%}}
+</body>
+</html>
+"""
