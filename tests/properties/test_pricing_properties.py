@@ -3,9 +3,11 @@
 Floating-point sums and quotients of positive numbers are monotonic, so "never falls" is tested without tolerance.
 """
 
+import inspect
+
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fusesim
@@ -192,3 +194,19 @@ def test_both_ceilings_take_the_same_time_at_the_ridge_point(chain, dtype, devic
     for side in (price.unfused, price.fused):
         ratio = side.compute_time / side.memory_time
         assert ratio == pytest.approx(side.arithmetic_intensity / price.ridge_point, rel=ROUNDING)
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text() | st.binary()
+anything = scalars | st.lists(scalars, max_size=3) | st.dictionaries(st.text(max_size=1), scalars, max_size=1)
+arguments = list(inspect.signature(fusesim.price_chain).parameters)
+
+
+@given(st.sampled_from(arguments), anything)
+@settings(max_examples=300)
+def test_any_argument_is_priced_or_refused_in_one_line(name, value):
+    try:
+        price = fusesim.price_chain(**({"ops": 5, "elements": 4096} | {name: value}))
+    except fusesim.InputError as error:
+        assert str(error).isprintable()  # noqa: PT017
+    else:
+        assert np.all(np.isfinite(price.unfused.time))

@@ -67,15 +67,37 @@ def test_only_regular_files_are_read(tmp_path):
             store.load_device_file(path)
 
 
-@pytest.mark.parametrize("value", [True, "3.35", None, [3.35]])
-def test_a_figure_is_a_number(value):
-    table = {
+@pytest.fixture
+def table():
+    return {
         "name": "Example",
         "vendor": "other",
         "architecture": "Example",
         "memory": {"bandwidth": {"value": 3.35, "unit": "TB/s", "source": "sheet"}},
         "sources": {"sheet": {"title": "Example datasheet", "url": "https://example.com/"}},
     }
+
+
+def test_of_several_faults_the_first_is_told_and_the_rest_are_counted(table):
+    table["name"] = 3
+    table["vendor"] = "acme"
+    with pytest.raises(HardwareSpecError, match=r"^mine.toml: name: .* \(1 more\)$"):
+        store.parse_device(table, "mine", "mine.toml")
+    table["vendor"] = "other"
+    with pytest.raises(HardwareSpecError, match=r"^mine.toml: name: Input should be a valid string$"):
+        store.parse_device(table, "mine", "mine.toml")
+
+
+def test_a_misspelt_key_is_told_before_the_key_that_it_leaves_missing(table):
+    table["memory"]["bandwith"] = table["memory"].pop("bandwidth")
+    with pytest.raises(
+        HardwareSpecError, match=r'memory.bandwith: unknown key; did you mean "bandwidth"\? \(1 more\)$'
+    ):
+        store.parse_device(table, "mine", "mine.toml")
+
+
+@pytest.mark.parametrize("value", [True, "3.35", None, [3.35]])
+def test_a_figure_is_a_number(table, value):
     assert store.parse_device(table, "mine", "mine.toml").dram_bandwidth == 3.35e12
     table["memory"]["bandwidth"]["value"] = value
     with pytest.raises(HardwareSpecError, match=r"^mine.toml: memory.bandwidth.value: Input should be a valid number"):

@@ -254,6 +254,7 @@ def test_format_ratio(value, text):
         (1e-9, "under 0.1 %"),  # not 0: launches are never free
         (0.0005, "0.1 %"),
         (0.0199, "2.0 %"),
+        (0.0249, "2 %"),
         (0.0908, "9 %"),
         (0.5, "50 %"),
         (0.99878, "99.9 %"),
