@@ -67,18 +67,18 @@ def chain_heading(price: ChainPrice, description: str) -> str:
     return f"{description}, {size} {price.dtype} elements, {price.device.name}{alias}, {price.launch}, {price.model}"
 
 
-def device_list(profiles: Iterable[HardwareProfile]) -> Table:
-    """Return one line per device."""
+def device_list(profiles: Iterable[HardwareProfile], *, names: bool = True) -> Table:
+    """Return one line per device, without full names and aliases where there is no room for them."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("id", "name", "also"):
-        table.add_column(heading)
+    table.add_column("id", no_wrap=True)
+    for heading in ("name", "also") if names else ():
+        table.add_column(heading, overflow="fold")
     for heading in ("memory", "cache", "fp32", "bf16 tensor"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for profile in profiles:
         table.add_row(
             profile.id,
-            profile.name,
-            " ".join(profile.aliases),
+            *((profile.name, " ".join(profile.aliases)) if names else ()),
             units.format_quantity(profile.dram_bandwidth, units.BANDWIDTH),
             units.format_capacity(profile.cache_capacity),
             units.format_quantity(profile.vector_rate("fp32"), units.FLOP_RATE),

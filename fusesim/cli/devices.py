@@ -8,6 +8,9 @@ from fusesim import api, report
 from fusesim.cli import shared
 from fusesim.errors import InputError
 
+ROOM_FOR_NAMES = 120
+"""Columns of a terminal from which the list shows full names and aliases."""
+
 
 @click.command()
 @click.argument("name", required=False)
@@ -30,7 +33,8 @@ def devices(*, name: str | None, file: str | None, as_json: bool) -> None:
     if as_json:
         shared.print_json([profile.model_dump(mode="json", exclude_none=True) for profile in profiles])
     else:
-        shared.console().print(report.device_list(profiles))
+        out = shared.console()
+        out.print(report.device_list(profiles, names=out.width >= ROOM_FOR_NAMES))
 
 
 def _show(name: str | None, file: str | None, *, as_json: bool) -> None:

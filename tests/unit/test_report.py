@@ -6,8 +6,8 @@ from fusesim import report
 from fusesim.api import ceilings
 
 
-def lines(table):
-    console = Console(width=200)
+def lines(table, width=200):
+    console = Console(width=width)
     with console.capture() as capture:
         console.print(table)
     return [" ".join(line.split()) for line in capture.get().splitlines()]
@@ -50,6 +50,12 @@ def test_device_list_has_a_line_per_device():
     assert printed[1].startswith("h100-sxm NVIDIA H100 SXM5 80 GB h100 ")
     assert "3.35 TB/s 50 MiB 66.9 TFLOP/s 989.4 TFLOP/s" in printed[1]
     assert printed[2].endswith("unknown")  # a T4 has no bf16 matrix units
+
+
+def test_device_list_fits_a_small_terminal_without_cutting_an_id():
+    profiles = [fusesim.device(name) for name in fusesim.devices()]
+    printed = lines(report.device_list(profiles, names=False), width=80)
+    assert [line.split()[0] for line in printed[1:]] == list(fusesim.devices())
 
 
 def test_device_figures_carry_their_source_and_what_others_say():
