@@ -188,8 +188,7 @@ def _set_launch(settings: Settings, raw: Any) -> Settings:
 
 
 def _set_overhead(settings: Settings, raw: Any) -> Settings:
-    microseconds = _number("launch overhead", raw, (0, MAX_OVERHEAD), unit="us")
-    return replace(settings, launch_overhead=units.parse(f"{microseconds!r} us", units.TIME))
+    return _with_overhead(settings, _number("launch overhead", raw, (0, MAX_OVERHEAD), unit="us"))
 
 
 def _set_rate(settings: Settings, raw: Any) -> Settings:
@@ -219,7 +218,12 @@ def _read_overhead(settings: Settings, text: str) -> Settings:
     seconds = units.parse(_text("launch_overhead", text), units.TIME)
     if not 0 <= seconds <= units.parse(f"{MAX_OVERHEAD} us", units.TIME):
         raise InputError(f'launch_overhead "{text}" is out of range; give 0 to {MAX_OVERHEAD:.0f} us')
-    return replace(settings, launch_overhead=seconds)
+    return _with_overhead(settings, seconds * 1e6)
+
+
+def _with_overhead(settings: Settings, microseconds: float) -> Settings:
+    """Set the launch overhead to the nearest picosecond, so that it can be written out."""
+    return replace(settings, launch_overhead=units.parse(f"{microseconds:.6f} us", units.TIME))
 
 
 _CHANGES: Final[Mapping[str, Callable[[Settings, Any], Settings]]] = {

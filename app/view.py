@@ -13,6 +13,7 @@ import numpy as np
 import fusesim
 from fusesim import roofline
 from fusesim.ops import find_dtype
+from fusesim.units import MAX_ELEMENTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,7 +115,8 @@ def sizes_around(elements: int, row: int = 1) -> NDArray[np.float64]:
     chosen = np.log2(elements)
     low, high = min(OCTAVES[0], np.floor(chosen)), max(OCTAVES[1], np.ceil(chosen))
     exponents = np.linspace(low, high, round((high - low) * POINTS_PER_OCTAVE) + 1)
-    return np.unique(np.maximum(np.round(2.0**exponents / row), 1) * row)
+    rows = np.clip(np.round(2.0**exponents / row), 1, MAX_ELEMENTS // row)
+    return np.unique(rows * row)
 
 
 def launch_bound_up_to(price: Price, sizes: NDArray[np.float64]) -> float | None:

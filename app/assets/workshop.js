@@ -72,12 +72,14 @@
 
     function collect() {
         watchControls();
+        const controls = window.dash_clientside.callback_context.inputs_list.flat(Infinity);
         if (!gate.started) {
             gate.started = true;
+            controls.forEach(({id, value}) => { gate.shown[id] = value; });
             gate.address = window.location.search;
             gate.waiting = {url: gate.address};
         } else {
-            window.dash_clientside.callback_context.inputs_list.flat(Infinity).forEach(note);
+            controls.forEach(note);
         }
         send();
     }
@@ -103,7 +105,8 @@
     /* Let controls follow the view, except those that the learner has just set, or is setting. */
     function sync(widgets, sent) {
         for (const [id, value] of Object.entries(widgets)) {
-            if (value !== gate.shown[id] && !(id in sent) && !(id in gate.waiting)) {
+            const busy = id in sent || id in gate.waiting || id in (gate.sent || {});
+            if (value !== gate.shown[id] && !busy) {
                 gate.shown[id] = value;
                 window.dash_clientside.set_props(id, {value});
             }

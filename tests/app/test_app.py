@@ -1,0 +1,147 @@
+import re
+
+import pytest
+
+import fusesim
+from app import create_app, export, ids, lesson, palette
+from app.article import article
+from app.controls import from_query
+from app.pages import chain
+from fusesim import units
+from fusesim.units import format_quantity
+
+URL = re.compile(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""")
+
+
+def components(part):
+    yield part
+    children = getattr(part, "children", None)
+    for child in children if isinstance(children, list | tuple) else [children]:
+        if hasattr(child, "children") or hasattr(child, "id"):
+            yield from components(child)
+
+
+def post(client, body):
+    return client.post("/_dash-update-component", json=body)
+
+
+@pytest.fixture(scope="module")
+def body():
+    outputs = [{"id": name, "property": "figure"} for name in ids.CHARTS] + [{"id": ids.ANSWER, "property": "data"}]
+    return {
+        "output": "..time-chart.figure...bytes-chart.figure...roofline-chart.figure...answer.data..",
+        "outputs": outputs,
+        "inputs": [{"id": ids.REQUEST, "property": "data", "value": {"changes": {"ops": 5}, "settings": ""}}],
+        "changedPropIds": ["request.data"],
+    }
+
+
+def test_the_document_stands_without_javascript(client):
+    page = client.get("/").text
+    assert '<html lang="en">' in page
+    assert "Fusing a chain of kernels" in page
+    assert "Count the bytes" in page
+    assert not URL.search(page)
+
+
+def test_it_is_healthy_and_guarded(client):
+    answer = client.get("/health")
+    assert answer.json == {"status": "ok"}
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
+def test_every_place_that_an_answer_writes_to_is_on_the_page(client, catalogue):
+    page = client.get("/").text
+    layout = {
+        getattr(part, "id", None)
+        for part in components(chain.build(catalogue))
+        if not isinstance(getattr(part, "id", None), dict)
+    }
+    places = {ids.problem(control) for control in ids.PROBLEMS}
+    places |= {ids.reading(control) for control in (ids.OPS, ids.SIZE, ids.OVERHEAD, ids.RATE)}
+    places |= {ids.UNFUSED_TIME, ids.FUSED_TIME, ids.SPEEDUP, ids.SAVING, ids.SENTENCE, ids.REASONS, *ids.WIDGETS}
+    assert {place for place in places if place not in layout and f'id="{place}"' not in page} == set()
+
+
+def test_sliders_follow_the_hand(catalogue):
+    sliders = [part for part in components(chain.build(catalogue)) if type(part).__name__ == "Slider"]
+    assert len(sliders) == 4
+    assert {slider.updatemode for slider in sliders} == {"drag"}
+
+
+def test_a_callback_answers_over_http(client, body):
+    answer = post(client, body)
+    assert answer.status_code == 200
+    assert answer.json["response"][ids.ANSWER]["data"]["texts"][ids.UNFUSED_TIME] == "220.3 us"
+
+
+@pytest.mark.parametrize(
+    "value", [None, 3, "x", [], {}, {"changes": 5}, {"changes": {"ops": 1e308}}, {"changes": {"url": {"a": []}}}]
+)
+def test_a_hostile_value_is_answered_in_a_sentence(client, body, value):
+    hostile = body | {"inputs": [{"id": ids.REQUEST, "property": "data", "value": value}]}
+    answer = post(client, hostile)
+    assert answer.status_code == 200
+    assert any(answer.json["response"][ids.ANSWER]["data"]["texts"].values())
+
+
+@pytest.mark.parametrize("junk", [None, 7, [], {}, {"output": "nowhere.children", "inputs": [], "changedPropIds": []}])
+def test_junk_is_the_senders_fault(client, junk):
+    assert 400 <= post(client, junk).status_code < 500
+
+
+def test_deeply_nested_or_long_junk_is_the_senders_fault(client):
+    for text in ("[" * 20_000, '{"a":' * 5_000, "no json", "[" + "1," * 100_000):
+        answer = client.post("/_dash-update-component", data=text, content_type="application/json")
+        assert 400 <= answer.status_code < 500
+
+
+def test_text_is_compressed_for_those_who_ask(client, body):
+    asked = client.post("/_dash-update-component", json=body, headers={"Accept-Encoding": "gzip"})
+    assert asked.headers["Content-Encoding"] == "gzip"
+    assert len(asked.data) < len(post(client, body).data) / 2
+    assert "Content-Encoding" not in post(client, body).headers
+
+
+def test_two_apps_do_not_share_anything():
+    assert create_app().server is not create_app().server
+
+
+def test_links_of_the_lesson_are_good_addresses(catalogue):
+    for _, query in lesson.TRIES:
+        assert from_query(query, catalogue)[1] is None
+
+
+def test_figures_in_the_lesson_are_the_librarys():
+    text = article()
+    price = fusesim.price_chain(5, 8192 * 4096)
+    for moved in (price.unfused.bytes_moved, price.fused.bytes_moved):
+        assert format_quantity(float(moved), units.SIZE) in text
+    assert f"{price.unfused.arithmetic_intensity:.2f} FLOP per byte" in text
+    assert f"about {price.ridge_point:.0f} fp32 operations" in text
+    for launch, unfused, fused in (("stream", "20.0 us", "4.0 us"), ("graph", "10.0 us", "6.0 us")):
+        small = fusesim.price_chain(5, 4096, launch=launch)
+        assert format_quantity(float(small.unfused.time), units.TIME) == unfused
+        assert format_quantity(float(small.fused.time), units.TIME) == fused
+        assert unfused in text
+        assert fused in text
+    for long, saved in ((5, "80 %"), (20, "95 %")):
+        chain_price = fusesim.price_chain(long, 1)
+        share = 1 - float(chain_price.fused.launch_time) / float(chain_price.unfused.launch_time)
+        assert units.format_share(share) == saved
+        assert saved in text
+
+
+def test_exported_charts_need_no_other_file():
+    page = export.chain_html(["relu", "add_tensor"], 4096, dtype="fp32")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "A chain of 2 operations" in page
+    assert not re.search(r"""<(?:script|link|img)[^>]*\s(?:src|href)=["']?(?:https?:)?//""", page)
+    assert palette.FUSED in page
+
+
+def test_the_export_escapes_what_it_is_given():
+    assert "<b>" not in export.chain_html(1, 4096).split("<body>")[1].split("<div")[0]

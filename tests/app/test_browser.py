@@ -1,0 +1,364 @@
+"""The workshop as a learner meets it: real Chromium, real server, real keys."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from urllib.parse import urlparse
+
+import pytest
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+import fusesim
+from app import ids
+from app.controls import Settings, from_query
+from fusesim import units
+
+pytestmark = pytest.mark.browser
+
+READY = """
+const shown = document.getElementById('speedup');
+return shown !== null && shown.textContent !== ''
+    && document.querySelectorAll('.js-plotly-plot .plot-container').length === 3
+    && document.querySelectorAll('[role=slider]').length === 4
+    && [...document.querySelectorAll('.js-plotly-plot')].every((chart) => chart.data && chart.data.length);
+"""
+
+
+class Page:
+    """The chain page in a browser; every reading waits until it is what is expected."""
+
+    def __init__(self, browser, address):
+        self.browser, self.address = browser, address
+
+    def open(self, query=""):
+        self.browser.get(self.address + query)
+        self.until(lambda: self.browser.execute_script(READY))
+        return self
+
+    def until(self, condition, message=""):
+        wait = WebDriverWait(self.browser, 20, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException])
+        return wait.until(lambda _: condition(), message)
+
+    def text(self, place):
+        return self.browser.find_element(By.ID, place).get_attribute("textContent")
+
+    def shows(self, **expected):
+        wanted = {getattr(ids, name): text for name, text in expected.items()}
+
+        def shown():
+            return {place: self.text(place) for place in wanted}
+
+        self.until(lambda: shown() == wanted, f"{wanted} expected")
+
+    def slider(self, control):
+        return self.browser.find_element(By.CSS_SELECTOR, f"#{control} [role=slider]")
+
+    def stands_at(self, control):
+        return float(self.slider(control).get_attribute("aria-valuenow"))
+
+    def type(self, control, text):
+        entry = self.browser.find_element(By.ID, control)
+        entry.send_keys(Keys.CONTROL, "a")
+        entry.send_keys(text, Keys.ENTER)
+
+    def press(self, text):
+        self.browser.find_element(By.XPATH, f"//button[normalize-space()='{text}']").click()
+
+    def pick(self, control, value):
+        option = self.browser.find_element(By.CSS_SELECTOR, f"#{control} input[value='{value}']")
+        self.browser.execute_script("arguments[0].closest('label').click()", option)
+
+    def chart(self, name):
+        script = "const chart = document.querySelector(`#${arguments[0]} .js-plotly-plot`); return chart.data;"
+        return self.browser.execute_script(script, name)
+
+    def query(self):
+        parts = urlparse(self.browser.current_url)
+        return f"?{parts.query}" if parts.query else ""
+
+    def logs(self):
+        return [entry["message"] for entry in self.browser.get_log("browser")]
+
+
+@pytest.fixture
+def page(browser, address):
+    browser.get_log("browser")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    page = Page(browser, address)
+    yield page
+    assert page.logs() == []  # no error and no warning on the console, whatever the test did
+
+
+def test_the_default_view_shows_the_lessons_figures(page):
+    page.open().shows(
+        UNFUSED_TIME="220.3 us",
+        FUSED_TIME="44.1 us",
+        SPEEDUP="5.00x",
+        UNFUSED_BYTES="671.1 MB",
+        FUSED_BYTES="134.2 MB",
+        UNFUSED_KERNELS="5 kernels",
+    )
+    assert page.stands_at(ids.OPS) == 5
+    assert page.browser.title.startswith("Fusing a chain of kernels")
+
+
+def test_presets(page):
+    page.open()
+    page.press("One decoded token, 4 096")
+    page.shows(UNFUSED_TIME="20.0 us", FUSED_TIME="4.0 us", UNFUSED_SHARE="99.9 %")
+    page.until(lambda: page.stands_at(ids.SIZE) == 12)
+    page.press("8 192 x 4 096")
+    page.shows(UNFUSED_TIME="220.3 us", FUSED_TIME="44.1 us")
+    page.until(lambda: page.stands_at(ids.SIZE) == 25)
+
+
+def test_a_single_operation_gains_nothing(page):
+    page.open()
+    page.slider(ids.OPS).send_keys(Keys.HOME)
+    page.shows(SPEEDUP="1.00x", UNFUSED_KERNELS="1 kernel")
+
+
+def test_a_graph_replays_a_token(page):
+    page.open()
+    page.press("One decoded token, 4 096")
+    page.pick(ids.LAUNCH, "graph")
+    page.shows(UNFUSED_TIME="10.0 us", FUSED_TIME="6.0 us", SPEEDUP="1.67x")
+    page.until(lambda: page.stands_at(ids.OVERHEAD) == 1)
+
+
+def test_the_launch_overhead_keeps_what_the_learner_set(page):
+    page.open()
+    page.slider(ids.OVERHEAD).send_keys(Keys.ARROW_RIGHT)
+    page.until(lambda: page.text(ids.reading(ids.OVERHEAD)) == "4.1 us per kernel")
+    page.pick(ids.LAUNCH, "graph")
+    page.until(lambda: page.text(ids.reading(ids.OVERHEAD)) == "4.1 us per node + 5.0 us per replay")
+
+
+@pytest.mark.parametrize(("control", "key"), [(ids.OPS, Keys.ARROW_RIGHT), (ids.SIZE, Keys.ARROW_LEFT)])
+def test_a_slider_moved_by_key_moves_figures_and_charts(page, control, key):
+    page.open()
+    figure, marks = page.text(ids.UNFUSED_TIME), page.chart(ids.TIME_CHART)[2]
+    bars = page.chart(ids.BYTES_CHART)
+    page.slider(control).send_keys(key)
+    page.until(lambda: page.text(ids.UNFUSED_TIME) != figure)
+    page.until(lambda: page.chart(ids.TIME_CHART)[2] != marks)
+    page.until(lambda: page.chart(ids.BYTES_CHART) != bars)
+
+
+def test_a_slider_held_down_ends_where_it_stands(page):
+    page.open()
+    page.slider(ids.SIZE).send_keys(Keys.ARROW_LEFT * 40)  # faster than answers come
+    page.until(lambda: page.stands_at(ids.SIZE) == 15)
+    page.until(lambda: page.text(ids.reading(ids.SIZE)) == "32 768 values, 65.5 kB")
+    page.until(lambda: page.chart(ids.TIME_CHART)[2]["x"] == [32768])
+    page.until(lambda: page.browser.find_element(By.ID, ids.ELEMENTS).get_attribute("value") == "32768")
+
+
+def test_figures_and_charts_are_the_librarys(page):
+    page.open("?ops=12&elements=1000000&dtype=fp32&device=l4&launch=graph&launch_overhead=2.5us&bandwidth=250GB/s")
+    terms = {"dtype": "fp32", "device": "l4", "launch": "graph", "launch_overhead": 2.5e-6, "dram_bandwidth": 250e9}
+    price = fusesim.price_chain(12, 10**6, **terms)
+    page.shows(
+        UNFUSED_TIME=units.format_quantity(float(price.unfused.time), units.TIME),
+        FUSED_TIME=units.format_quantity(float(price.fused.time), units.TIME),
+        SPEEDUP=units.format_ratio(float(price.speedup)),
+        UNFUSED_BYTES=units.format_quantity(float(price.unfused.bytes_moved), units.SIZE),
+    )
+    unfused, fused = page.chart(ids.TIME_CHART)[:2]
+    assert unfused["y"] == fusesim.price_chain(12, unfused["x"], **terms).unfused.time.tolist()
+    assert fused["y"] == fusesim.price_chain(12, fused["x"], **terms).fused.time.tolist()
+    assert [bar["y"] for bar in page.chart(ids.BYTES_CHART)] == [[96e6], [8e6]]  # 12 x 2 x 4 B, 2 x 4 B
+
+
+def test_a_shared_address_opens_the_same_view(page, catalogue):
+    settings = Settings(ops=3, elements=5000, dtype="fp16", device="t4", launch="graph", launch_overhead=7e-6)
+    page.open("?ops=3&elements=5000&dtype=fp16&device=t4&launch=graph&launch_overhead=7us")
+    assert page.stands_at(ids.OPS) == 3
+    page.until(lambda: page.browser.find_element(By.ID, ids.ELEMENTS).get_attribute("value") == "5000")
+    page.until(lambda: page.stands_at(ids.OVERHEAD) == 7)
+    page.until(lambda: "T4" in page.text(ids.DEVICE))
+    page.slider(ids.OPS).send_keys(Keys.ARROW_RIGHT)
+    page.until(lambda: from_query(page.query(), catalogue)[0].ops == 4)
+    settings_now = from_query(page.query(), catalogue)[0]
+    assert (settings_now.elements, settings_now.device, settings_now.launch_overhead) == (
+        settings.elements,
+        settings.device,
+        settings.launch_overhead,
+    )
+
+
+def test_back_and_forward_restore_views(page):
+    page.open()
+    page.press("One decoded token, 4 096")
+    page.until(lambda: "elements=4096" in page.query())
+    page.slider(ids.OPS).send_keys(Keys.ARROW_RIGHT)
+    page.until(lambda: "ops=6" in page.query())
+    page.browser.back()
+    page.shows(UNFUSED_TIME="20.0 us")
+    page.until(lambda: page.stands_at(ids.OPS) == 5)
+    page.browser.back()
+    page.shows(UNFUSED_TIME="220.3 us")
+    page.until(lambda: page.stands_at(ids.SIZE) == 25)
+    page.browser.forward()
+    page.browser.forward()
+    page.shows(UNFUSED_TIME="24.0 us")
+
+
+def test_a_malformed_address_is_noted_and_the_defaults_shown(page):
+    page.open("?ops=banana&device=t4").shows(UNFUSED_TIME="220.3 us")
+    note = page.browser.find_element(By.ID, ids.problem(ids.URL))
+    assert 'ops "banana" is not a whole number' in note.text
+    assert note.get_attribute("role") == "alert"
+    page.press("One decoded token, 4 096")
+    page.until(lambda: note.text == "")
+
+
+def test_bad_text_is_refused_beside_its_entry_and_the_figure_stays(page):
+    page.open()
+    page.type(ids.ELEMENTS, "many")
+    alert = page.browser.find_element(By.ID, ids.problem(ids.SIZE))
+    page.until(lambda: '"many" is not a whole number' in alert.text)
+    page.shows(UNFUSED_TIME="220.3 us")
+    entry = page.browser.find_element(By.ID, ids.ELEMENTS)
+    page.until(lambda: entry.get_attribute("aria-invalid") == "true")
+    page.type(ids.ELEMENTS, "2^12")
+    page.shows(UNFUSED_TIME="20.0 us")
+    page.until(lambda: alert.text == "")
+
+
+def test_the_bandwidth_is_overridden_and_followed_again(page):
+    page.open()
+    page.type(ids.BANDWIDTH, "1.675 TB/s")  # half of the device's
+    page.shows(UNFUSED_TIME="420.6 us")
+    page.press("Follow the device")
+    page.shows(UNFUSED_TIME="220.3 us")
+    page.until(lambda: page.browser.find_element(By.ID, ids.BANDWIDTH).get_attribute("value") == "")
+
+
+def test_start_over(page):
+    page.open("?ops=9&elements=4096&launch=graph")
+    page.press("Start over")
+    page.shows(UNFUSED_TIME="220.3 us")
+    page.until(lambda: page.stands_at(ids.OPS) == 5)
+
+
+def test_a_link_of_the_lesson_sets_the_controls(page):
+    page.open()
+    link = page.browser.find_element(By.PARTIAL_LINK_TEXT, "A long chain on a large tensor")
+    page.browser.execute_script("arguments[0].click()", link)
+    page.until(lambda: page.stands_at(ids.OPS) == 20)
+    page.until(lambda: "ops=20" in page.query())
+
+
+def test_a_device_is_chosen_from_the_menu(page):
+    page.open()
+    menu = page.browser.find_element(By.ID, ids.DEVICE)
+    menu.click()
+    search = page.until(lambda: page.browser.find_element(By.CSS_SELECTOR, ".dash-dropdown-search"))
+    search.send_keys("MI300X")
+    option = "//*[@role='option'][contains(., 'MI300X')]"
+    page.until(lambda: len(page.browser.find_elements(By.XPATH, "//*[@role='option']")) == 1)
+    page.browser.find_element(By.XPATH, option).click()
+    page.until(lambda: "MI300X" in page.text(ids.SENTENCE))
+
+
+def test_nothing_is_asked_of_another_host(page):
+    page.browser.get_log("performance")
+    page.open()
+    page.slider(ids.OPS).send_keys(Keys.ARROW_RIGHT)
+    page.shows(UNFUSED_KERNELS="6 kernels")
+    events = [json.loads(entry["message"])["message"] for entry in page.browser.get_log("performance")]
+    urls = {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
+    hosts = {urlparse(url).netloc for url in urls if urlparse(url).scheme not in {"data", "blob"}}
+    assert hosts == {urlparse(page.address).netloc}
+
+
+@pytest.mark.parametrize("width", [320, 360, 390])
+def test_a_phone_needs_no_sideways_scrolling(page, width):
+    size = {"width": width, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page.open("?ops=32&elements=1000000000000000000&dtype=fp64&launch=graph&bandwidth=1MB/s")
+    assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width
+    thumb = page.slider(ids.OPS)
+    assert min(thumb.size["width"], thumb.size["height"]) >= 24
+    tall = page.browser.execute_script("return arguments[0].closest('.dash-slider-root').offsetHeight", thumb)
+    assert tall >= 44  # a finger
+
+
+def colour(page, selector, name):
+    script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+    return page.browser.execute_script(script, selector, name)
+
+
+def lightness(rgb):
+    return sum(int(part) for part in rgb[rgb.index("(") + 1 : -1].split(",")[:3]) / 3
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_and_its_charts_follow_the_theme(page, theme):
+    media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    page.open()
+    paper = lightness(colour(page, "body", "backgroundColor"))
+    assert paper < 60 if theme == "dark" else paper > 200
+    for selector in (".js-plotly-plot .gtitle", ".js-plotly-plot .ytick text", ".js-plotly-plot .xtitle"):
+        assert abs(lightness(colour(page, selector, "fill")) - paper) > 120
+
+
+def test_the_tab_key_reaches_every_control(page):
+    page.open()
+    page.browser.execute_script("document.activeElement.blur()")
+    reached = []
+    for _ in range(30):
+        page.browser.switch_to.active_element.send_keys(Keys.TAB)
+        owner = (
+            "const at = document.activeElement;"
+            "const owner = at.closest('.dash-slider-container, .switch');"
+            "return [owner ? owner.id : at.id || at.textContent, getComputedStyle(at).outlineStyle,"
+            "at.closest('label') ? getComputedStyle(at.closest('label')).outlineStyle : ''];"
+        )
+        reached.append(page.browser.execute_script(owner))
+    order = [name for name, *_ in reached]
+    assert order[0] == "Skip to the page"
+    assert [name for name in order if name in ids.WIDGETS][: len(ids.WIDGETS)] == list(ids.WIDGETS)
+    assert {ids.FOLLOW, ids.RESET} <= set(order)
+    for name, outline, around in reached:
+        assert name not in ids.WIDGETS or "solid" in {outline, around} or "auto" in {outline, around}, name
+
+
+def test_every_control_has_a_name(page):
+    page.open()
+    page.until(lambda: page.slider(ids.RATE).get_attribute("aria-labelledby"))
+    tree = page.browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    roles = {"slider", "textbox", "radio", "button", "combobox", "link", "radiogroup"}
+    nodes = [node for node in tree if not node.get("ignored") and node["role"]["value"] in roles]
+    names = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes]
+    assert all(name for _, name in names), names
+    assert ("slider", "Operations in the chain, k") in names
+    assert ("textbox", "Exact number of values") in names
+
+
+def test_headings_go_down_one_step_at_a_time(page):
+    page.open()
+    levels = [
+        int(heading.tag_name[1]) for heading in page.browser.find_elements(By.CSS_SELECTOR, "h1, h2, h3, h4, h5, h6")
+    ]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_a_slider_step_is_on_screen_before_the_hand_is_off_the_key(page):
+    page.open()
+    page.slider(ids.SIZE).send_keys(Keys.ARROW_LEFT)
+    page.until(lambda: page.text(ids.reading(ids.SIZE)).startswith("28 215 802"))
+    start = time.monotonic()
+    page.slider(ids.SIZE).send_keys(Keys.ARROW_LEFT)
+    page.until(lambda: page.text(ids.reading(ids.SIZE)).startswith("23 726 566"))
+    assert time.monotonic() - start < 2  # some 0.1 s here; a wide limit for a busy machine
