@@ -8,7 +8,8 @@
 
 from fusesim.api import find_device as device
 from fusesim.api import list_devices as devices
-from fusesim.api import load_device, price_chain
+from fusesim.api import load_calibration, load_device
+from fusesim.chains import price_chain
 from fusesim.errors import (
     CalibrationError,
     FusesimError,
@@ -34,6 +35,7 @@ __all__ = [
     "Price",
     "device",
     "devices",
+    "load_calibration",
     "load_device",
     "price_chain",
 ]

@@ -177,6 +177,19 @@ class Multiprocessor(_Record):
     convert_from_half_per_clock: Count | None = None
 
 
+class Time(Figure):
+    """Seconds."""
+
+    dimension = units.TIME
+
+
+class Launch(_Record):
+    """Published launch floors: the period of small kernels back to back, their body included."""
+
+    graph_node: Time | None = None
+    stream: Time | None = None
+
+
 class Peak(_Record):
     """A dense peak rate, and the factors that must reproduce it where they are sourced."""
 
@@ -203,6 +216,7 @@ class HardwareProfile(_Record):
     memory: Memory
     cache: Cache = Cache()
     sm: Multiprocessor = Multiprocessor()
+    launch: Launch = Launch()
     vector: dict[VectorType, Peak] = {}
     tensor: dict[TensorType, Peak] = {}
     sources: dict[str, Source]

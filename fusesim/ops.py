@@ -8,7 +8,7 @@ elementary function (exp, tanh, erf, rsqrt, sin, log1p), whatever it costs in in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 from fusesim.errors import InputError, unknown_name
 
@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DType:
-    """An element type: bytes in memory, and the type in which element-wise arithmetic is done."""
+    """An element type: bytes in memory, and the type in which element-wise arithmetic is done.
+
+    `overhead` is how many instructions per element a vectorised kernel issues besides its ops (addresses, loads,
+    conversions, the store), `operand` how many an extra operand adds, its op included; counted as in `Op`.
+    """
 
     name: str
     itemsize: int
     compute: str = "fp32"
     aliases: tuple[str, ...] = ()
+    overhead: float = 6.7
+    operand: float = 2.0
 
 
 DTYPES = {
@@ -32,8 +38,8 @@ DTYPES = {
         DType(name="fp64", itemsize=8, compute="fp64", aliases=("float64", "double")),
         DType(name="fp32", itemsize=4, aliases=("float32", "float")),
         DType(name="tf32", itemsize=4, aliases=("tensorfloat32",)),  # stored as fp32, multiplied as tf32
-        DType(name="bf16", itemsize=2, aliases=("bfloat16",)),
-        DType(name="fp16", itemsize=2, aliases=("float16", "half")),
+        DType(name="bf16", itemsize=2, aliases=("bfloat16",), overhead=5.6, operand=3.0),
+        DType(name="fp16", itemsize=2, aliases=("float16", "half"), overhead=5.1, operand=2.5),
         DType(name="fp8", itemsize=1, aliases=("float8", "fp8_e4m3", "fp8_e5m2", "float8_e4m3fn", "float8_e5m2")),
         DType(name="int8", itemsize=1, aliases=("i8", "uint8")),
     )
@@ -46,40 +52,214 @@ class Op:
     """An element-wise operation.
 
     `flops` is per element. `tensors` and `rows` count the extra operands that it reads besides the tensor that
-    flows through the chain: distinct ones of full size, and distinct rows that are broadcast.
+    flows through the chain: distinct ones of full size, and distinct rows that are broadcast. `cuda` is the
+    expression that was measured, in single precision: `v` is the value, `t` and `r` the extra operands.
+
+    What it costs, per element, is counted and not fitted. `slots` are warp instructions issued and `special` those
+    of them that go to the special-function unit (MUFU, and FCHK of an IEEE division). They are the difference
+    between the kernels that apply the op four times and twice, divided by two, as the hardware counters
+    smsp__inst_executed and smsp__inst_executed_pipe_xu give it on an H200 (sm_90, NVRTC 13.0), and agree with the
+    main path of the disassembly; ``neg`` and ``abs`` fold into a neighbour every second time. `serial` is how many
+    clock cycles one thread needs for one element when nothing hides its latency, from one block that applies the
+    op eight times. `zeros` and `sign` say what the op does to exact zeros and signs, because an IEEE division
+    with a zero numerator (`divides`) leaves its fast path. `stalls` marks erf, whose instructions issue slower
+    than their number says.
     """
 
     name: str
     flops: int
     definition: str
+    cuda: str = ""
     tensors: int = 0
     rows: int = 0
+    slots: float = 1
+    special: float = 0
+    serial: float = 2
+    zeros: Literal["makes", "keeps", "ends"] = "ends"
+    sign: Literal["positive", "keeps", "mixed"] = "mixed"
+    divides: bool = False
+    stalls: bool = False
 
 
 OPS = {
     op.name: op
     for op in (
-        Op(name="add", flops=1, definition="x + c"),
-        Op(name="mul", flops=1, definition="x * c"),
-        Op(name="relu", flops=1, definition="max(x, 0)"),
-        Op(name="neg", flops=1, definition="-x"),
-        Op(name="abs", flops=1, definition="|x|"),
-        Op(name="square", flops=1, definition="x * x"),
-        Op(name="exp", flops=1, definition="exp(x)"),
-        Op(name="tanh", flops=1, definition="tanh(x)"),
-        Op(name="rsqrt", flops=1, definition="1 / sqrt(x), one function"),
-        Op(name="sin", flops=1, definition="sin(x)"),
-        Op(name="log1p", flops=1, definition="log(1 + x), one function"),
-        Op(name="sigmoid", flops=4, definition="1 / (1 + exp(-x)): neg, exp, add, div"),
-        Op(name="silu", flops=4, definition="x / (1 + exp(-x)): neg, exp, add, div"),
-        Op(name="gelu", flops=5, definition="0.5 x (1 + erf(c x)): 3 mul, erf, add"),
-        Op(name="gelu_tanh", flops=9, definition="0.5 x (1 + tanh(c (x + d x x x))): 6 mul, 2 add, tanh"),
-        Op(name="add_tensor", flops=1, definition="x + y, y a second tensor of full size", tensors=1),
-        Op(name="mul_tensor", flops=1, definition="x * y, y a second tensor of full size", tensors=1),
-        Op(name="add_row", flops=1, definition="x + r, r one row, broadcast", rows=1),
-        Op(name="mul_row", flops=1, definition="x * r, r one row, broadcast", rows=1),
+        Op(
+            name="add",
+            flops=1,
+            definition="x + c",
+            cuda="v + 0.5f",
+            slots=1,
+            special=0,
+            serial=2,
+            zeros="ends",
+            sign="keeps",
+        ),
+        Op(
+            name="mul",
+            flops=1,
+            definition="x * c",
+            cuda="v * 1.0009765625f",
+            slots=1,
+            special=0,
+            serial=2,
+            zeros="keeps",
+            sign="keeps",
+        ),
+        Op(
+            name="relu",
+            flops=1,
+            definition="max(x, 0)",
+            cuda="fmaxf(v, 0.0f)",
+            slots=1,
+            special=0,
+            serial=1,
+            zeros="makes",
+            sign="positive",
+        ),
+        Op(
+            name="neg", flops=1, definition="-x", cuda="-v", slots=0.5, special=0, serial=1, zeros="keeps", sign="mixed"
+        ),
+        Op(
+            name="abs",
+            flops=1,
+            definition="|x|",
+            cuda="fabsf(v)",
+            slots=0.5,
+            special=0,
+            serial=2,
+            zeros="keeps",
+            sign="positive",
+        ),
+        Op(
+            name="square",
+            flops=1,
+            definition="x * x",
+            cuda="v * v",
+            slots=1,
+            special=0,
+            serial=2,
+            zeros="keeps",
+            sign="positive",
+        ),
+        Op(
+            name="exp",
+            flops=1,
+            definition="exp(x)",
+            cuda="__expf(v)",
+            slots=2,
+            special=1,
+            serial=16,
+            zeros="ends",
+            sign="positive",
+        ),
+        Op(
+            name="tanh",
+            flops=1,
+            definition="tanh(x)",
+            cuda="tanhf(v)",
+            slots=15,
+            special=2,
+            serial=38,
+            zeros="keeps",
+            sign="keeps",
+        ),
+        Op(
+            name="rsqrt",
+            flops=1,
+            definition="1 / sqrt(x), one function",
+            cuda="rsqrtf(fabsf(v) + 1.0f)",
+            slots=2,
+            special=1,
+            serial=16,
+            zeros="ends",
+            sign="positive",
+        ),
+        Op(
+            name="sin",
+            flops=1,
+            definition="sin(x)",
+            cuda="sinf(v)",
+            slots=24,
+            special=1,
+            serial=175,
+            zeros="keeps",
+            sign="mixed",
+        ),
+        Op(
+            name="log1p",
+            flops=1,
+            definition="log(1 + x), one function",
+            cuda="log1pf(fabsf(v))",
+            slots=25,
+            special=0,
+            serial=97,
+            zeros="keeps",
+            sign="positive",
+        ),
+        Op(
+            name="sigmoid",
+            flops=4,
+            definition="1 / (1 + exp(-x)): neg, exp, add, div",
+            cuda="1.0f / (1.0f + __expf(-v))",
+            slots=13,
+            special=2,
+            serial=105,
+            zeros="ends",
+            sign="positive",
+        ),
+        Op(
+            name="silu",
+            flops=4,
+            definition="x / (1 + exp(-x)): neg, exp, add, div",
+            cuda="v / (1.0f + __expf(-v))",
+            slots=13,
+            special=3,
+            serial=90,
+            zeros="keeps",
+            sign="keeps",
+            divides=True,
+        ),
+        Op(
+            name="gelu",
+            flops=5,
+            definition="0.5 x (1 + erf(c x)): 3 mul, erf, add",
+            cuda="0.5f * v * (1.0f + erff(v * 0.70710678f))",
+            slots=27,
+            special=1,
+            serial=85,
+            zeros="keeps",
+            sign="keeps",
+            stalls=True,
+        ),
+        Op(
+            name="gelu_tanh",
+            flops=9,
+            definition="0.5 x (1 + tanh(c (x + d x x x))): 6 mul, 2 add, tanh",
+            cuda="0.5f * v * (1.0f + tanhf(0.79788456f * (v + 0.044715f * v * v * v)))",
+            slots=22,
+            special=2,
+            serial=48,
+            zeros="keeps",
+            sign="keeps",
+        ),
+        Op(name="add_tensor", flops=1, definition="x + y, y a second tensor of full size", cuda="v + t", tensors=1),
+        Op(name="mul_tensor", flops=1, definition="x * y, y a second tensor of full size", cuda="v * t", tensors=1),
+        Op(name="add_row", flops=1, definition="x + r, r one row, broadcast", cuda="v + r", rows=1),
+        Op(name="mul_row", flops=1, definition="x * r, r one row, broadcast", cuda="v * r", rows=1),
     )
 }
+
+
+ROW_SETUP: Final = 50
+"""Instructions per thread that find the column of a broadcast row (an integer division), counted as in `Op`."""
+
+SLOW_DIVISION: Final = (40.0, 400.0)
+"""Extra slots and serial cycles of a division whose numerator is zero: it calls a subroutine. From chains of relu
+followed by silu, half of whose values are zero, against silu alone (H200)."""
+
+ERF_STALL: Final = 1.1
+"""How many slots each instruction of erf takes: the one op whose time its instruction count does not give (H200)."""
 
 
 def find_dtype(name: object) -> DType:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusesim import roofline, work
-from fusesim.arrays import spread
+from fusesim.arrays import ONE, spread
 from fusesim.memory import allocation, chain_peak_memory
 from fusesim.records import BOUNDS, ChainPrice, Price
 from fusesim.schedule import textbook_launch_time
@@ -64,14 +64,17 @@ def price_textbook_chain(
     ChainPrice
         Every field has the shape `shape`.
     """
-    unfused, fused = (_price(TextbookRun(chain, textbook, kernels), shape) for kernels in (chain.ops, 1))
+    unfused, fused = (
+        Price(time=spread(run.time, shape), parts=run, shape=shape)
+        for run in (TextbookRun(chain, textbook, kernels) for kernels in (chain.ops, 1))
+    )
     saving = unfused.time - fused.time
     ridge = roofline.ridge_point(flop_rate=textbook.flop_rate, bandwidth=textbook.bandwidth)
     return ChainPrice(
         unfused=unfused,
         fused=fused,
         saving=saving,
-        saving_interval=(saving, saving),
+        correlation=1.0,
         speedup=unfused.time / fused.time,
         ridge_point=spread(ridge, shape),
         elements=spread(chain.elements, shape),
@@ -146,11 +149,11 @@ class TextbookRun:
         return chain_peak_memory(tensor=allocation(work.tensor_bytes(self.chain)), kernels=self.kernels)
 
     @property
+    def interval_factors(self) -> tuple[Any, Any]:
+        """The textbook states no uncertainty."""
+        return ONE, ONE
+
+    @property
     def bound_index(self) -> Any:
         """Launch where launches outweigh memory, else DRAM."""
         return np.where(self.launch_time > self.memory_time, _LAUNCH, _DRAM)
-
-
-def _price(run: TextbookRun, shape: tuple[int, ...]) -> Price:
-    time = spread(run.time, shape)
-    return Price(time=time, interval=(time, time), parts=run, shape=shape)

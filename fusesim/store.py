@@ -1,4 +1,4 @@
-"""The only file that reads the device files: TOML in, records out.
+"""Reads the device files: TOML in, records out.
 
 A device is known by its file's name, or by an alias that its file lists. The folder is found beside this file
 when installed, and at the top of a checkout. Nothing is read before it is asked for.
@@ -101,12 +101,12 @@ def parse_device(table: dict[str, Any], name: str, where: str) -> HardwareProfil
     try:
         return HardwareProfile.model_validate({**table, "id": name})
     except ValidationError as error:
-        raise HardwareSpecError(f"{where}: {_first_problem(error)}") from error
+        raise HardwareSpecError(f"{where}: {first_problem(error)}") from error
     except FusesimError as error:
         raise HardwareSpecError(f"{where}: {error}") from error
 
 
-def _first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
     """Say the first problem of a validation in one sentence: key path, what is wrong, what to do."""
     problems = error.errors(include_url=False)
     problem = min(

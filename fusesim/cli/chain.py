@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from fusesim import api, report, units
+from fusesim import chains, report, units
 from fusesim.cli import shared
 
 
@@ -37,7 +37,7 @@ def chain(*, as_json: bool, plot: str | None, device: str, device_file: str | No
     fusesim chain --ops gelu,mul_tensor --elements 2^20 --launch graph --json
     """  # noqa: D301 - \b is click's mark for lines that keep their breaks
     arguments = _arguments(device, device_file, options)
-    price = api.price_chain(**arguments)
+    price = chains.price_chain(**arguments)
     if plot is not None:
         shared.write_atomically(plot, shared.load_app("export").chain_html(**arguments))
     if as_json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fusesim import api, report, units
+from fusesim import api, chains, report, units
 from fusesim.cli import shared
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def roofline(*, as_json: bool, device: str, device_file: str | None, ops: str | 
 
 
 def _price(profile: HardwareProfile, ops: str, options: dict[str, Any]) -> ChainPrice:
-    return api.price_chain(
+    return chains.price_chain(
         shared.parse_ops(ops),
         units.parse_elements(options["elements"]),
         dtype=options["dtype"],

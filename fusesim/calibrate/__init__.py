@@ -1,0 +1,1 @@
+"""Measuring a GPU and fitting the model to it. Only `measure` touches CuPy; the rest runs anywhere."""

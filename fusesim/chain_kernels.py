@@ -1,0 +1,200 @@
+"""Which kernels a chain is made of, and what each does: bytes from memory and cache, instructions, blocks.
+
+Pure counting; this file knows no time. Unfused, op i writes a tensor that op i + 1 reads at once. Between writing a
+byte and reading it, the two kernels touch twice the tensor (and the extra operands of the second), so that is its
+reuse distance; the share that is still in the cache costs cache time only, the rest goes to memory and back. The
+first input and the last output are cold unless the chain is repeated on the same buffers: then the distance is the
+footprint of all buffer sets that passes rotate over, with the intermediates that they share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusesim import work
+from fusesim.arrays import ONE, ZERO, larger
+from fusesim.kernel import KernelWork, reused_share
+from fusesim.ops import ERF_STALL, ROW_SETUP, SLOW_DIVISION, DType, Op
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fusesim.arrays import Numbers
+    from fusesim.machine import Machine
+    from fusesim.paths import Style
+    from fusesim.work import Chain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """How a chain is run: everything but the chain and the machine. Times in seconds; numbers broadcast.
+
+    `buffer_sets` is over how many sets of buffers repeated passes rotate: 1 finds its inputs where the last pass
+    left them, infinitely many never meet a buffer again.
+    """
+
+    dtype: DType
+    style: Style
+    launch: str
+    buffer_sets: Numbers
+    effects: frozenset[str]
+    floor: Numbers
+    replay: Numbers
+    graph_repeats: Numbers
+    host_interval: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instructions:
+    """What a kernel issues per element, and the operands it reads."""
+
+    slots: Numbers
+    special: Numbers
+    serial: Numbers
+    tensors: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Kernels that are alike: how many, what one does, and whether it is the chain's last."""
+
+    count: Numbers
+    work: KernelWork
+    last: bool
+
+
+def instructions(ops: Sequence[Op], dtype: DType, style: Style, *, zeros: bool = False) -> Instructions:
+    """Count what one kernel that does these ops issues per element; `zeros` says whether exact zeros come in."""
+    slots = dtype.overhead if style.overhead is None else style.overhead
+    special = serial = 0.0
+    for op, zero in zip(ops, zeros_into(ops, zeros=zeros), strict=True):
+        slow = zero and op.divides
+        slots += op.slots * (ERF_STALL if op.stalls else 1.0) + SLOW_DIVISION[0] * slow
+        serial += op.serial + SLOW_DIVISION[1] * slow
+        special += op.special
+    tensors, rows = sum(op.tensors for op in ops), sum(op.rows for op in ops)
+    slots += (tensors + rows) * (dtype.operand - 1.0)
+    slots += ROW_SETUP / style.vector(dtype.itemsize) * (rows > 0)
+    return Instructions(
+        slots=np.float64(slots),
+        special=np.float64(special),
+        serial=np.float64(serial),
+        tensors=tensors,
+        rows=rows,
+    )
+
+
+def zeros_into(ops: Sequence[Op], *, zeros: bool = False) -> list[bool]:
+    """Return for each op whether exact zeros come into it; relu makes them unless no value is negative."""
+    found, positive = [], False
+    for op in ops:
+        found.append(zeros)
+        zeros = (zeros or not positive) if op.zeros == "makes" else zeros and op.zeros == "keeps"
+        positive = op.sign == "positive" or (positive and op.sign == "keeps")
+    return found
+
+
+def kernel_work(
+    issued: Instructions, chain: Chain, situation: Situation, *, reads: Numbers, writes: Numbers, operands: Numbers
+) -> KernelWork:
+    """Return what one kernel does; `reads`, `writes` and `operands` are the shares of each that memory serves."""
+    tensor, style = work.tensor_bytes(chain), situation.style
+    vector = style.vector(chain.itemsize)
+    extra = issued.rows * chain.itemsize * chain.row if issued.rows else 0.0
+    return KernelWork(
+        bytes_moved=tensor * (2.0 + issued.tensors) + extra,
+        dram_bytes=tensor * (reads + writes + issued.tensors * operands),
+        cold=larger(reads, operands) if issued.tensors else reads,
+        operands=issued.tensors,
+        rows=issued.rows,
+        blocks=np.ceil(chain.elements / (style.threads * vector)),
+        threads=style.threads,
+        vector=vector,
+        slots=issued.slots,
+        special=issued.special,
+        serial=issued.serial,
+    )
+
+
+def fused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
+    """Return the one kernel of the fused chain."""
+    edge = _edge_share(chain, situation, machine, intermediates=0.0)
+    issued = instructions(ops or (), situation.dtype, situation.style)
+    if ops is None:
+        issued = _repeated(issued, chain.ops)
+    done = kernel_work(issued, chain, situation, reads=edge, writes=edge, operands=edge)
+    return [Piece(ONE, done, last=True)]
+
+
+def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
+    """Return the kernels of the unfused chain, those that are alike together."""
+    if ops is None:
+        return _identical_pieces(chain, situation, machine)
+    edge = _edge_share(chain, situation, machine, intermediates=float(min(len(ops) - 1, 2)))
+    zeros = zeros_into(ops)
+    counts: dict[tuple[Op, bool, bool, int, bool], int] = {}
+    for index, op in enumerate(ops):
+        following = ops[index + 1].tensors if index + 1 < len(ops) else 0
+        key = (op, index == 0, index == len(ops) - 1, following, zeros[index] and op.divides)
+        counts[key] = counts.get(key, 0) + 1
+    pieces = []
+    for (op, first, last, following, slow), count in counts.items():
+        reads = edge if first else _miss_share(chain, situation, machine, op.tensors)
+        writes = edge if last else _miss_share(chain, situation, machine, following)
+        issued = instructions((op,), situation.dtype, situation.style, zeros=slow)
+        done = kernel_work(issued, chain, situation, reads=reads, writes=writes, operands=edge)
+        pieces.append(Piece(np.float64(count), done, last))
+    return pieces
+
+
+def _identical_pieces(chain: Chain, situation: Situation, machine: Machine) -> list[Piece]:
+    """Return the pieces of k multiplications for an array of k: a single one, or first, middle ones and last."""
+    issued = _repeated(instructions((), situation.dtype, situation.style), ONE)
+    edge = _edge_share(chain, situation, machine, intermediates=np.minimum(chain.ops - 1.0, 2.0))
+    inner = _miss_share(chain, situation, machine, 0)
+    single: Numbers = np.asarray(chain.ops == 1.0, dtype=np.float64)[()]
+    counts = (
+        (single, edge, edge, True),
+        (1.0 - single, edge, inner, False),
+        (larger(chain.ops - 2.0, ZERO), inner, inner, False),
+        (1.0 - single, inner, edge, True),
+    )
+    return [
+        Piece(
+            count,
+            kernel_work(issued, chain, situation, reads=reads, writes=writes, operands=ZERO),
+            last,
+        )
+        for count, reads, writes, last in counts
+        if np.any(count)
+    ]
+
+
+def _repeated(issued: Instructions, count: Numbers) -> Instructions:
+    """Add `count` multiplications, the op of a chain that is given by its length."""
+    return Instructions(
+        slots=issued.slots + count,
+        special=issued.special,
+        serial=issued.serial + 2.0 * count,
+        tensors=issued.tensors,
+        rows=issued.rows,
+    )
+
+
+def _miss_share(chain: Chain, situation: Situation, machine: Machine, operands: int) -> Numbers:
+    """Share of an intermediate that does not stay in the cache until the next kernel, which reads `operands` too."""
+    if "cache" not in situation.effects:
+        return ONE
+    return 1.0 - reused_share(work.tensor_bytes(chain) * (2.0 + operands), machine)
+
+
+def _edge_share(chain: Chain, situation: Situation, machine: Machine, *, intermediates: Numbers) -> Numbers:
+    """Share of the chain's inputs and output that memory serves."""
+    if "cache" not in situation.effects:
+        return ONE
+    tensors = (2.0 + chain.tensors) * situation.buffer_sets + intermediates
+    return 1.0 - reused_share(work.tensor_bytes(chain) * tensors, machine)
