@@ -23,10 +23,9 @@ _PAGE = """<!DOCTYPE html>
 {palette}
 body {{ margin: 0 auto; max-width: 80rem; padding: 1.5rem; background: var(--paper); color: var(--ink);
   font: 16px/1.6 var(--font); }}
-.charts {{ display: flex; flex-wrap: wrap; gap: 1rem; }}
-.charts > div {{ flex: 1 1 22rem; height: 28rem; background: var(--card); border-radius: 10px; padding: .75rem; }}
-.charts > div:first-child {{ flex-grow: 2; }}
-.js-plotly-plot .main-svg text {{ fill: var(--ink); }}
+.charts {{ display: grid; grid-template-columns: minmax(0, 7fr) minmax(0, 4fr); gap: 1rem; }}
+.charts > div {{ height: 28rem; background: var(--card); border-radius: 10px; padding: .75rem; contain: strict; }}
+@media (max-width: 50rem) {{ .charts {{ grid-template-columns: minmax(0, 1fr); }} }}
 </style>
 </head>
 <body>
@@ -88,7 +87,7 @@ def _embed(figure: figures.Figure, *, library: bool) -> str:
     """Return a chart as a part of a page, with Plotly before the first one."""
     return plotly.io.to_html(  # type: ignore[no-any-return, unused-ignore]
         figure,
-        config={"displaylogo": False, "responsive": True},
+        config=figures.CONFIG,
         include_plotlyjs=library,
         full_html=False,
         default_height="100%",

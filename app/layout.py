@@ -7,20 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from dash import dcc, html
 
-from . import ids
+from . import figures, ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dash.development.base_component import Component
-
-GRAPH_CONFIG: Any = {
-    "displaylogo": False,
-    "modeBarButtons": [["toImage"]],
-    "toImageButtonOptions": {"format": "png", "scale": 2},
-    "responsive": True,
-    "showTips": False,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +165,7 @@ def _switch(control: Switch, value: str) -> list[Component]:
 def chart(name: str, *, label: str, caption: str = "") -> Component:
     """Build the frame of a chart, which an answer fills."""
     graph = dcc.Graph(
-        id=name, config=GRAPH_CONFIG, responsive=True, className="graph", figure={"data": [], "layout": _BLANK}
+        id=name, config=figures.CONFIG, responsive=True, className="graph", figure={"data": [], "layout": _BLANK}
     )
     described = html.Div(graph, className="plot", role="img", **attributes(aria_label=label))
     return html.Figure([described, *([html.Figcaption(caption)] if caption else [])], className=f"card chart {name}")

@@ -46,6 +46,19 @@ DARK: Final = {
 }
 
 
+_CHARTS: Final = """
+.js-plotly-plot .gtitle, .js-plotly-plot .xtick text, .js-plotly-plot .ytick text,
+.js-plotly-plot .xtitle, .js-plotly-plot .ytitle, .js-plotly-plot .legendtext { fill: var(--ink) !important; }
+.js-plotly-plot .gtitle { font-weight: 650 !important; }
+.js-plotly-plot .annotation-text { fill: var(--soft) !important; }
+.js-plotly-plot .hoverlayer .bg { fill: var(--card) !important; fill-opacity: 1 !important; }
+.js-plotly-plot .hoverlayer .bg { stroke: var(--track) !important; }
+.js-plotly-plot .hoverlayer text { fill: var(--ink) !important; }
+.js-plotly-plot .modebar-btn path { fill: var(--soft) !important; }
+"""
+"""Text in charts, as sharp as the page's."""
+
+
 def style_sheet() -> str:
     """Return the colours as CSS custom properties, light and dark.
 
@@ -58,7 +71,7 @@ def style_sheet() -> str:
     marks = "\n".join(_by_theme(name, colour) for name, colour in (("unfused", UNFUSED), ("fused", FUSED)))
     return (
         f":root {{ color-scheme: light dark; --font: {FONT}; {light} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{marks}"
+        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{marks}{_CHARTS}"
     )
 
 

@@ -31,13 +31,18 @@ INTENSITIES: Final = np.logspace(-4, 5, 10)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """A chain as figures show it."""
+    """A chain as figures show it.
+
+    `peak` is the dense peak of the plain arithmetic units in the type that the chain computes in, NaN where no
+    source gives it [FLOP/s]; `bandwidth` is the one in force [B/s], `overridden` if it is not the device's.
+    """
 
     curve: ChainPrice
     point: ChainPrice
     sizes: NDArray[np.float64]
     bandwidth: float
     overridden: bool
+    peak: float
 
     @property
     def roof(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -47,11 +52,6 @@ class View:
         limit = np.inf if np.isnan(peak) else peak
         rates = roofline.attainable(intensity=intensities, bandwidth=self.bandwidth, flop_rate=limit)
         return intensities, np.asarray(rates)
-
-    @property
-    def peak(self) -> float:
-        """Dense peak of the plain arithmetic units in the type that the chain computes in. [FLOP/s]."""
-        return self.point.device.vector_rate(self.compute_type)
 
     @property
     def compute_type(self) -> str:
@@ -94,6 +94,7 @@ def look_at(ops: int | str | list[str], elements: int, *, row: int | None = None
         sizes=sizes,
         bandwidth=point.device.dram_bandwidth if given is None else float(given),
         overridden=given is not None,
+        peak=point.device.vector_rate(find_dtype(point.dtype).compute),
     )
 
 

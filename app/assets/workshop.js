@@ -8,7 +8,7 @@
     "use strict";
 
     const PATIENCE = 5000; // ms after which a request counts as lost
-    const STILL = 120; // ms without an answer before other controls follow, not to slow a drag down
+    const STILL = 120; // ms after a step before other controls follow, not to slow a drag down
     const SETTLED = 350; // ms without a change before the address is written
     const gate = {started: false, query: "", shown: {}, waiting: {}, sent: null, since: 0, serial: 0, timer: 0, syncing: 0, address: ""};
 
@@ -22,6 +22,7 @@
         }
         gate.sent = lost ? {...gate.sent, ...gate.waiting} : gate.waiting;
         gate.waiting = {};
+        Object.assign(gate.shown, gate.sent);
         gate.since = Date.now();
         gate.serial += 1;
         return {settings: gate.query, changes: gate.sent, serial: gate.serial};
@@ -120,10 +121,13 @@
         const sent = gate.sent || {};
         gate.sent = null;
         gate.query = answer.query;
-        Object.assign(gate.shown, sent);
         write(answer);
         window.clearTimeout(gate.syncing);
-        gate.syncing = window.setTimeout(() => sync(answer.widgets, sent), STILL);
+        if (Object.keys(sent).every((id) => id in answer.widgets)) {
+            gate.syncing = window.setTimeout(() => sync(answer.widgets, sent), STILL);
+        } else {
+            sync(answer.widgets, sent);
+        }
         if ("url" in sent && sent.url === window.location.search) {
             window.clearTimeout(gate.timer);
         } else {

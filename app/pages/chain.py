@@ -99,7 +99,7 @@ def _charts() -> Component:
         layout.chart(
             ids.TIME_CHART,
             label="Time of the chain, unfused and fused, against tensor size, both axes logarithmic.",
-            caption="Shaded: launches take the larger part of the time; dark for both ways, light for one only.",
+            caption="Shaded: launches take the larger part of the time; dark for both ways, light for one.",
         ),
         layout.chart(ids.BYTES_CHART, label="Bytes moved, unfused and fused, at the chosen size."),
         layout.chart(

@@ -179,7 +179,7 @@ def test_figures_and_charts_are_the_librarys(page):
 def test_a_shared_address_opens_the_same_view(page, catalogue):
     settings = Settings(ops=3, elements=5000, dtype="fp16", device="t4", launch="graph", launch_overhead=7e-6)
     page.open("?ops=3&elements=5000&dtype=fp16&device=t4&launch=graph&launch_overhead=7us")
-    assert page.stands_at(ids.OPS) == 3
+    page.until(lambda: page.stands_at(ids.OPS) == 3)
     page.until(lambda: page.browser.find_element(By.ID, ids.ELEMENTS).get_attribute("value") == "5000")
     page.until(lambda: page.stands_at(ids.OVERHEAD) == 7)
     page.until(lambda: "T4" in page.text(ids.DEVICE))
