@@ -15,7 +15,7 @@ import numpy as np
 from fusesim import work
 from fusesim.arrays import ONE, ZERO, larger, spread
 from fusesim.chain_kernels import fused_pieces, unfused_pieces
-from fusesim.kernel import kernel_time, soft_maximum
+from fusesim.kernel import kernel_time, shape_times, soft_maximum
 from fusesim.memory import allocation, chain_peak_memory
 from fusesim.records import BOUNDS, ChainPrice, Price
 from fusesim.roofline import ridge_point
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fusesim.arrays import Numbers
     from fusesim.chain_kernels import Piece, Situation
     from fusesim.hardware import HardwareProfile
-    from fusesim.kernel import KernelTime
+    from fusesim.kernel import KernelTime, ShapeTimes
     from fusesim.machine import Machine
     from fusesim.ops import Op
     from fusesim.work import Chain
@@ -89,7 +89,7 @@ class CalibratedRun:
         total = ZERO
         for piece, time in self.pieces:
             if piece.last or not last:
-                total = total + piece.count * part(time)
+                total = total + piece.kernels * part(time)
         return total
 
     @property
@@ -105,12 +105,12 @@ class CalibratedRun:
     @property
     def memory_time(self) -> Numbers:
         """Latency and bytes, nothing else in the way. [s]."""
-        return self._total(lambda time: time.latency + soft_maximum(time.cache, time.dram))
+        return self._total(lambda time: time.latency + soft_maximum(time.shape.cache, time.dram))
 
     @property
     def compute_time(self) -> Numbers:
         """Instructions, special functions and dependent chains, nothing else in the way. [s]."""
-        return self._total(lambda time: larger(larger(time.issue, time.special), time.thread))
+        return self._total(lambda time: larger(larger(time.shape.issue, time.shape.special), time.shape.thread))
 
     @property
     def bytes_read(self) -> Numbers:
@@ -127,7 +127,7 @@ class CalibratedRun:
         """Bytes that memory serves. [B]."""
         total = ZERO
         for piece, _ in self.pieces:
-            total = total + piece.count * piece.work.dram_bytes
+            total = total + piece.kernels * piece.dram_bytes
         return total
 
     @property
@@ -159,9 +159,9 @@ class CalibratedRun:
         parts = {
             "launch": self.launch_time + self._total(lambda time: time.latency),
             "dram": self._total(lambda time: time.dram),
-            "l2": self._total(lambda time: time.cache) * CACHE_WEIGHT,
-            "issue": self._total(lambda time: larger(time.issue, time.thread)),
-            "sfu": self._total(lambda time: time.special),
+            "l2": self._total(lambda time: time.shape.cache) * CACHE_WEIGHT,
+            "issue": self._total(lambda time: larger(time.shape.issue, time.shape.thread)),
+            "sfu": self._total(lambda time: time.shape.special),
         }
         if not any(np.ndim(part) for part in parts.values()) and not np.ndim(self.host_time):
             name = max(parts, key=lambda key: float(parts[key]))
@@ -169,6 +169,27 @@ class CalibratedRun:
         stacked = np.stack(np.broadcast_arrays(*parts.values()))
         index = np.asarray([_INDEX[name] for name in parts], dtype=np.uint8)[np.argmax(stacked, axis=0)]
         return np.where(self.host_time > self.device_time, _INDEX["host"], index)
+
+
+def timed_pieces(
+    pieces: Sequence[Piece], situation: Situation, machine: Machine
+) -> tuple[tuple[Piece, KernelTime], ...]:
+    """Return each piece with the time of one of its kernels; pieces of one shape share what the shape takes."""
+    shapes: dict[int, ShapeTimes] = {}
+    timed = []
+    for piece in pieces:
+        if id(piece.shape) not in shapes:
+            shapes[id(piece.shape)] = shape_times(piece.shape, machine, situation.effects)
+        time = kernel_time(
+            shapes[id(piece.shape)],
+            machine,
+            dram_bytes=piece.dram_bytes,
+            cold=piece.cold,
+            floor=situation.floor,
+            effects=situation.effects,
+        )
+        timed.append((piece, time))
+    return tuple(timed)
 
 
 def price_calibrated_chain(
@@ -212,10 +233,7 @@ def price_calibrated_chain(
         (chain.ops, unfused_pieces(chain, ops, situation, machine)),
         (ONE, fused_pieces(chain, ops, situation, machine)),
     ):
-        timed = tuple(
-            (piece, kernel_time(piece.work, machine, floor=situation.floor, effects=situation.effects))
-            for piece in pieces
-        )
+        timed = timed_pieces(pieces, situation, machine)
         run = CalibratedRun(chain, situation, machine, kernels, timed, uncertainty)
         prices.append(Price(time=spread(run.time, shape), parts=run, shape=shape, calibration=calibration))
     unfused, fused = prices

@@ -10,13 +10,13 @@ footprint of all buffer sets that passes rotate over, with the intermediates tha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fusesim import work
 from fusesim.arrays import ONE, ZERO, larger
-from fusesim.kernel import KernelWork, reused_share
+from fusesim.kernel import KernelShape, reused_share
 from fusesim.ops import ERF_STALL, ROW_SETUP, SLOW_DIVISION, DType, Op
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ class Situation:
     host_interval: Numbers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instructions:
+class Instructions(NamedTuple):
     """What a kernel issues per element, and the operands it reads."""
 
     slots: Numbers
@@ -58,12 +57,13 @@ class Instructions:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Kernels that are alike: how many, what one does, and whether it is the chain's last."""
+class Piece(NamedTuple):
+    """Kernels that are alike: how many, their shape, what memory serves of it, and whether it is the chain's last."""
 
-    count: Numbers
-    work: KernelWork
+    kernels: Numbers
+    shape: KernelShape
+    dram_bytes: Numbers
+    cold: Numbers
     last: bool
 
 
@@ -98,17 +98,13 @@ def zeros_into(ops: Sequence[Op], *, zeros: bool = False) -> list[bool]:
     return found
 
 
-def kernel_work(
-    issued: Instructions, chain: Chain, situation: Situation, *, reads: Numbers, writes: Numbers, operands: Numbers
-) -> KernelWork:
-    """Return what one kernel does; `reads`, `writes` and `operands` are the shares of each that memory serves."""
-    tensor, style = work.tensor_bytes(chain), situation.style
+def kernel_shape(issued: Instructions, chain: Chain, style: Style) -> KernelShape:
+    """Return what one kernel of the chain does, wherever its bytes come from."""
+    tensor = work.tensor_bytes(chain)
     vector = style.vector(chain.itemsize)
-    extra = issued.rows * chain.itemsize * chain.row if issued.rows else 0.0
-    return KernelWork(
-        bytes_moved=tensor * (2.0 + issued.tensors) + extra,
-        dram_bytes=tensor * (reads + writes + issued.tensors * operands),
-        cold=larger(reads, operands) if issued.tensors else reads,
+    moved = tensor * (2.0 + issued.tensors)
+    return KernelShape(
+        bytes_moved=moved + issued.rows * chain.itemsize * chain.row if issued.rows else moved,
         operands=issued.tensors,
         rows=issued.rows,
         blocks=np.ceil(chain.elements / (style.threads * vector)),
@@ -120,14 +116,23 @@ def kernel_work(
     )
 
 
+def piece(
+    count: Numbers, shape: KernelShape, chain: Chain, *, reads: Numbers, writes: Numbers, operands: Numbers, last: bool
+) -> Piece:
+    """Return kernels of that shape; `reads`, `writes` and `operands` are the shares of each that memory serves."""
+    served = reads + writes + shape.operands * operands if shape.operands else reads + writes
+    cold = larger(reads, operands) if shape.operands else reads
+    return Piece(count, shape, work.tensor_bytes(chain) * served, cold, last)
+
+
 def fused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
     """Return the one kernel of the fused chain."""
     edge = _edge_share(chain, situation, machine, intermediates=0.0)
     issued = instructions(ops or (), situation.dtype, situation.style)
     if ops is None:
         issued = _repeated(issued, chain.ops)
-    done = kernel_work(issued, chain, situation, reads=edge, writes=edge, operands=edge)
-    return [Piece(ONE, done, last=True)]
+    shape = kernel_shape(issued, chain, situation.style)
+    return [piece(ONE, shape, chain, reads=edge, writes=edge, operands=edge, last=True)]
 
 
 def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
@@ -145,9 +150,9 @@ def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation,
     for (op, first, last, following, slow), count in counts.items():
         reads = edge if first else _miss_share(chain, situation, machine, op.tensors)
         writes = edge if last else _miss_share(chain, situation, machine, following)
-        issued = instructions((op,), situation.dtype, situation.style, zeros=slow)
-        done = kernel_work(issued, chain, situation, reads=reads, writes=writes, operands=edge)
-        pieces.append(Piece(np.float64(count), done, last))
+        shape = kernel_shape(instructions((op,), situation.dtype, situation.style, zeros=slow), chain, situation.style)
+        number = np.float64(count)
+        pieces.append(piece(number, shape, chain, reads=reads, writes=writes, operands=edge, last=last))
     return pieces
 
 
@@ -163,14 +168,11 @@ def _identical_pieces(chain: Chain, situation: Situation, machine: Machine) -> l
         (larger(chain.ops - 2.0, ZERO), inner, inner, False),
         (1.0 - single, inner, edge, True),
     )
+    shape = kernel_shape(issued, chain, situation.style)
     return [
-        Piece(
-            count,
-            kernel_work(issued, chain, situation, reads=reads, writes=writes, operands=ZERO),
-            last,
-        )
+        piece(count, shape, chain, reads=reads, writes=writes, operands=ZERO, last=last)
         for count, reads, writes, last in counts
-        if np.any(count)
+        if np.ndim(count) or count
     ]
 
 

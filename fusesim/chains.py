@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fusesim import calibrations, units
+from fusesim import calibrations, store, units
 from fusesim.api import find_device
 from fusesim.calibrated import Uncertainty, price_calibrated_chain
 from fusesim.calibration import machine_of
@@ -130,9 +131,9 @@ def price_chain(
         _refuse(host_interval=host_interval, calibration=calibration, effects=effects)
         shape = _shape(chain, textbook)
         return price_textbook_chain(chain, textbook, device=profile, dtype=element_type.name, launch=mode, shape=shape)
-    record = calibrations.find_calibration(profile, calibration)
+    record, measured, uncertainty = _calibrated(profile, calibration)
     counted = _effects(effects)
-    machine = _machine(machine_of(record, profile), textbook, overridden=dram_bandwidth is not None)
+    machine = _machine(measured, textbook, overridden=dram_bandwidth is not None)
     situation = Situation(
         dtype=element_type,
         style=STYLES[owner],
@@ -150,7 +151,7 @@ def price_chain(
         named,
         situation=situation,
         machine=machine,
-        uncertainty=_uncertainty(record),
+        uncertainty=uncertainty,
         calibration=record.name,
         device=profile,
         shape=_shape(chain, textbook, host_interval=situation.host_interval, inputs=sets),
@@ -218,6 +219,22 @@ def _host_interval(record: Calibration, path: Any, host_interval: Any) -> Number
     if host_interval is not None:
         return number("host_interval", host_interval, low=0, high=1, unit="s")
     return np.float64(record.paths[path].interval)
+
+
+def _calibrated(profile: HardwareProfile, given: Any) -> tuple[Calibration, Machine, Uncertainty]:
+    """Return the calibration of a device in the forms that pricing needs."""
+    if given is None and profile.id in store.device_ids() and profile is store.load_known_device(profile.id):
+        return _shipped_device(profile.id)
+    record = calibrations.find_calibration(profile, given)
+    return record, machine_of(record, profile), _uncertainty(record)
+
+
+@cache
+def _shipped_device(name: str) -> tuple[Calibration, Machine, Uncertainty]:
+    """Prepare a shipped device once a process."""
+    profile = store.load_known_device(name)
+    record = calibrations.find_calibration(profile)
+    return record, machine_of(record, profile), _uncertainty(record)
 
 
 def _uncertainty(record: Calibration) -> Uncertainty:

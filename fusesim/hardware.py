@@ -10,6 +10,7 @@ Vocabulary is NVIDIA's: an SM is also a compute unit (AMD), shared memory also L
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -76,7 +77,7 @@ class Figure(_Record):
             units.parse(f"{figure.value!r} {figure.unit}", self.dimension)
         return self
 
-    @property
+    @cached_property
     def si(self) -> float:
         """The value in base units."""
         return units.parse(f"{self.value!r} {self.unit}", self.dimension)

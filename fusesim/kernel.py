@@ -1,7 +1,8 @@
 """The time of one kernel on a real device: short formulas, one per effect, and their combination.
 
     time = floor + latency + body
-    body = soft maximum of (memory and issue), special functions, and the time of one thread
+    body = near maximum of (flow and issue), special functions, and the time of one thread
+    flow = near maximum of memory and the start of blocks
     memory = soft maximum of (all bytes through the cache) and (the bytes that memory serves)
 
 Theory. A kernel first waits for its first bytes (latency), then streams. All bytes pass the path between the SMs
@@ -16,8 +17,7 @@ stream (read once, write once); uncoalesced access, atomics and shared memory ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -31,19 +31,15 @@ AT_ONCE: Final = 0.33
 """Share of a full wave of blocks that starts at no cost, see `dispatch_time`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelWork:
-    """What one kernel does.
+class KernelShape(NamedTuple):
+    """What one kernel does, wherever its bytes come from.
 
-    `bytes_moved` in all and `dram_bytes` of them from memory; `cold`, the share of its first bytes that wait for
-    memory rather than the cache; `operands` and `rows` beyond the first input; `blocks` of `threads` threads, each
-    doing `vector` elements; per element `slots` instructions and `special` special functions, and `serial` clock
-    cycles that one thread needs for one element.
+    `bytes_moved` in all; `operands` and `rows` beyond the first input; `blocks` of `threads` threads, each doing
+    `vector` elements; per element `slots` instructions and `special` special functions, and `serial` clock cycles
+    that one thread needs for one element.
     """
 
     bytes_moved: Numbers
-    dram_bytes: Numbers
-    cold: Numbers
     operands: int
     rows: int
     blocks: Numbers
@@ -54,17 +50,25 @@ class KernelWork:
     serial: Numbers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelTime:
-    """The time of one kernel and its parts. [s]."""
+class ShapeTimes(NamedTuple):
+    """The times of a kernel that do not depend on where its bytes come from. [s]."""
 
-    floor: Numbers
-    latency: Numbers
-    dram: Numbers
+    cached_latency: Numbers
+    extra_latency: Numbers
     cache: Numbers
+    dispatch: Numbers
     issue: Numbers
     special: Numbers
     thread: Numbers
+
+
+class KernelTime(NamedTuple):
+    """The time of one kernel and its parts. [s]."""
+
+    shape: ShapeTimes
+    floor: Numbers
+    latency: Numbers
+    dram: Numbers
     body: Numbers
 
     @property
@@ -79,31 +83,41 @@ def soft_maximum(first: Numbers, second: Numbers) -> Numbers:
     Notes
     -----
     Equal times take 1.19 times one of them; where one is twice the other, the other adds 1.5 %. The exponent was
-    fitted together with all else and came out at 4.0 to 4.2 in four runs on an H200, so it is fixed at 4, which
-    costs no power of floats.
+    fitted together with all else and came out at 4.0 to 4.2 in four runs on an H200, so it is fixed at 4.
 
     Examples
     --------
-    >>> soft_maximum(3.0, 0.0), round(soft_maximum(1.0, 1.0), 3)
+    >>> float(soft_maximum(3.0, 0.0)), round(float(soft_maximum(1.0, 1.0)), 3)
     (3.0, 1.189)
     """
-    return np.sqrt(np.sqrt(_fourth(first) + _fourth(second)))
+    return _root(_root(_fourth(first) + _fourth(second)))
 
 
-def nearly_maximum(first: Numbers, second: Numbers) -> Numbers:
+def near_maximum(first: Numbers, second: Numbers) -> Numbers:
     """Combine two times that overlap almost wholly: (a^8 + b^8)^(1/8).
 
     Examples
     --------
-    >>> nearly_maximum(3.0, 0.0), round(nearly_maximum(1.0, 1.0), 3)
+    >>> float(near_maximum(3.0, 0.0)), round(float(near_maximum(1.0, 1.0)), 3)
     (3.0, 1.091)
     """
-    return np.sqrt(np.sqrt(np.sqrt(_fourth(first) ** 2 + _fourth(second) ** 2)))
+    return _root(_root(_root(_square(_fourth(first)) + _square(_fourth(second)))))
 
 
 def _fourth(time: Numbers) -> Numbers:
-    squared = time * time
-    return squared * squared
+    """Return the fourth power, with one temporary array."""
+    return _square(time * time)
+
+
+def _square(own: Numbers) -> Numbers:
+    """Square a temporary array in place."""
+    own *= own
+    return own
+
+
+def _root(own: Numbers) -> Numbers:
+    """Return the square root of a temporary array, in place."""
+    return np.sqrt(own, out=own) if isinstance(own, np.ndarray) else np.sqrt(own)
 
 
 def reused_share(distance: Numbers, machine: Machine) -> Numbers:
@@ -118,80 +132,96 @@ def reused_share(distance: Numbers, machine: Machine) -> Numbers:
     return 1.0 / (1.0 + (distance / (machine.cache_reach * machine.cache)) ** machine.cache_sharpness)
 
 
-def first_touch_latency(work: KernelWork, machine: Machine) -> Numbers:
-    """Time until the first bytes arrive: of memory where they are cold, of the cache where they are not. [s].
+def cached_latency(shape: KernelShape, machine: Machine) -> Numbers:
+    """Time until the first bytes arrive from the cache. [s].
 
-    The cache is slower to reach the more of its slices a kernel touches: the farthest one counts.
+    It grows with the slices of the cache that a kernel touches, since the farthest one counts; bytes of the first
+    input and the output tell how many.
     """
-    spread = 1.0 - np.exp(-work.bytes_moved * 2.0 / (2.0 + work.operands) / machine.spread_bytes)
-    cached = machine.cache_latency + machine.cache_spread * spread
-    extra = work.operands * machine.operand_latency + work.rows * machine.row_latency
-    return work.cold * machine.dram_latency + (1.0 - work.cold) * cached + extra
+    touched = shape.bytes_moved * (2.0 / (2.0 + shape.operands))
+    return machine.cache_latency + machine.cache_spread * (1.0 - np.exp(touched / -machine.spread_bytes))
 
 
-def cache_time(work: KernelWork, machine: Machine) -> Numbers:
+def cache_time(shape: KernelShape, machine: Machine) -> Numbers:
     """All bytes over the path between SMs and cache, and once more its latency beyond one wave of blocks. [s]."""
-    waves = work.blocks * work.threads / (machine.sms * machine.resident_threads)
-    again = np.asarray(waves > 1.0, dtype=np.float64)[()]
-    return work.bytes_moved / machine.cache_bandwidth + machine.wave_latency * again
+    wave = machine.sms * machine.resident_threads / shape.threads
+    again = np.asarray(shape.blocks > wave, dtype=np.float64)[()]
+    return shape.bytes_moved / machine.cache_bandwidth + machine.wave_latency * again
 
 
-def busiest_sm_elements(work: KernelWork, machine: Machine, *, whole_blocks: bool) -> Numbers:
+def busiest_sm_elements(shape: KernelShape, machine: Machine, *, whole_blocks: bool) -> Numbers:
     """Elements of the SM with the most blocks: blocks are whole, so few of them leave SMs idle."""
-    per_sm = work.blocks / machine.sms
+    per_sm = shape.blocks / machine.sms
     if whole_blocks:
         per_sm = np.ceil(per_sm)
-    return per_sm * (work.threads * work.vector)
+    return per_sm * (shape.threads * shape.vector)
 
 
-def dispatch_time(work: KernelWork, machine: Machine) -> Numbers:
+def dispatch_time(shape: KernelShape, machine: Machine) -> Numbers:
     """Time until the last block has started: blocks start one by one at a finite rate. [s].
 
     The first of them find empty SMs and start while the kernel's latency runs; measured with CuPy's kernels, whose
     many small blocks this binds, they are about `AT_ONCE` of what the SMs can hold.
     """
-    resident = machine.sms * machine.resident_threads / work.threads
-    return larger(work.blocks - AT_ONCE * resident, ZERO) / machine.dispatch
+    resident = machine.sms * machine.resident_threads / shape.threads
+    return larger(shape.blocks - AT_ONCE * resident, ZERO) / machine.dispatch
 
 
-def kernel_time(work: KernelWork, machine: Machine, *, floor: Numbers, effects: frozenset[str]) -> KernelTime:
+def shape_times(shape: KernelShape, machine: Machine, effects: frozenset[str]) -> ShapeTimes:
+    """Return the times that do not depend on where the bytes come from; what is not in `effects` takes none."""
+    issue = special = thread = ZERO
+    if "arithmetic" in effects:
+        elements = busiest_sm_elements(shape, machine, whole_blocks="blocks" in effects)
+        issue = elements * (shape.slots / (machine.issue_per_clock * machine.clock * machine.issue_share))
+        special = elements * (shape.special / (machine.special_per_clock * machine.clock * machine.special_share))
+        thread = shape.serial * (shape.vector / machine.clock)
+    extra = shape.operands * machine.operand_latency + shape.rows * machine.row_latency
+    return ShapeTimes(
+        cached_latency=cached_latency(shape, machine) if "latency" in effects else ZERO,
+        extra_latency=extra if "latency" in effects else ZERO,
+        cache=cache_time(shape, machine) if "cache" in effects else ZERO,
+        dispatch=dispatch_time(shape, machine) if "blocks" in effects else ZERO,
+        issue=issue,
+        special=special,
+        thread=thread,
+    )
+
+
+def kernel_time(
+    times: ShapeTimes,
+    machine: Machine,
+    *,
+    dram_bytes: Numbers,
+    cold: Numbers,
+    floor: Numbers,
+    effects: frozenset[str],
+) -> KernelTime:
     """Return the time of one kernel and its parts.
 
     Parameters
     ----------
-    work : KernelWork
-        What it does.
+    times : ShapeTimes
+        What it takes wherever its bytes come from.
     machine : Machine
-        Where.
+        Where it runs.
+    dram_bytes : float or ndarray
+        Bytes that memory serves. [B]
+    cold : float or ndarray
+        Share of its first bytes that wait for memory rather than the cache.
     floor : float or ndarray
         What it costs to start and end. [s]
     effects : frozenset of str
-        Which of `machine.EFFECTS` to count; without "latency", "cache" or "arithmetic" that part is nothing.
+        Which of `machine.EFFECTS` to count.
+
+    Notes
+    -----
+    body = near(soft(near(soft(cache, dram), dispatch), issue), near(special, thread)), written with the powers that
+    the maxima are made of, so that each root is taken once.
     """
-    bandwidth = machine.bandwidth if "bandwidth" in effects else machine.peak_bandwidth
-    dram = work.dram_bytes / bandwidth
-    cache = cache_time(work, machine) if "cache" in effects else ZERO
-    latency = first_touch_latency(work, machine) if "latency" in effects else ZERO
-    memory = soft_maximum(cache, dram) if "cache" in effects else dram
-    issue: Numbers = ZERO
-    special: Numbers = ZERO
-    thread: Numbers = ZERO
-    body = memory
-    if "blocks" in effects:
-        body = nearly_maximum(body, dispatch_time(work, machine))
-    if "arithmetic" in effects:
-        elements = busiest_sm_elements(work, machine, whole_blocks="blocks" in effects)
-        issue = elements * work.slots / (machine.issue_per_clock * machine.clock * machine.issue_share)
-        special = elements * work.special / (machine.special_per_clock * machine.clock * machine.special_share)
-        thread = work.serial * (work.vector / machine.clock)
-        body = nearly_maximum(soft_maximum(body, issue), nearly_maximum(special, thread))
-    return KernelTime(
-        floor=floor,
-        latency=latency,
-        dram=dram,
-        cache=cache,
-        issue=issue,
-        special=special,
-        thread=thread,
-        body=body,
-    )
+    dram = dram_bytes / (machine.bandwidth if "bandwidth" in effects else machine.peak_bandwidth)
+    first = machine.dram_latency if "latency" in effects else 0.0
+    latency = cold * first + (1.0 - cold) * times.cached_latency + times.extra_latency
+    flow_8 = _square(_fourth(times.cache) + _fourth(dram)) + _square(_fourth(times.dispatch))
+    issued_8 = _square(_root(flow_8) + _fourth(times.issue))
+    body_8 = issued_8 + _square(_fourth(times.special)) + _square(_fourth(times.thread))
+    return KernelTime(times, floor, latency, dram, _root(_root(_root(body_8))))

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fusesim.calibrated import CalibratedRun
+from fusesim.calibrated import CalibratedRun, timed_pieces
 from fusesim.calibration import Calibration, Fitted, PathCost, Residuals, join
 from fusesim.chain_kernels import Situation, fused_pieces, unfused_pieces
 from fusesim.errors import CalibrationError
-from fusesim.kernel import kernel_time
 from fusesim.machine import EFFECTS, PARAMETERS, Machine
 from fusesim.ops import OPS, find_dtype
 from fusesim.paths import STYLES
@@ -98,8 +97,8 @@ def predict(row: Row, machine: Machine, *, gap: float = 0.0, effects: frozenset[
         host_interval=np.float64(0),
     )
     pieces = (fused_pieces if row.fused else unfused_pieces)(chain, ops, situation, machine)
-    timed = tuple((piece, kernel_time(piece.work, machine, floor=floor, effects=effects)) for piece in pieces)
-    return CalibratedRun(chain, situation, machine, np.float64(1 if row.fused else len(ops)), timed)
+    kernels = np.float64(1 if row.fused else len(ops))
+    return CalibratedRun(chain, situation, machine, kernels, timed_pieces(pieces, situation, machine))
 
 
 def fit(measured: Measurements, profile: HardwareProfile, name: str) -> Calibration:
