@@ -29,6 +29,8 @@ _NOT_IN_A_QUANTITY = re.compile(r"[=:#]|//")
 """QuantiPhy would read a name before the number and a comment after it."""
 _TWO_DIGITS = 9.995
 """From here two decimals would round to five digits."""
+_LONGEST = 1e7
+"""Beyond the largest prefix a number is written as a power of ten."""
 _BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -181,7 +183,7 @@ def format_quantity(value: float, dimension: Dimension, like: float | None = Non
         return "infinite"
     exponent = _prefix_exponent(value if like is None else like, dimension)
     number, model = (float(Decimal(repr(float(v))).scaleb(-exponent)) for v in (value, value if like is None else like))
-    text = f"{number:.{1 if abs(model) >= _TWO_DIGITS else 2}f}"
+    text = f"{number:.{1 if abs(model) >= _TWO_DIGITS else 2}f}" if abs(number) < _LONGEST else f"{number:.4g}"
     if like is None and abs(model) < _TWO_DIGITS:
         text = text.removesuffix("0")
     return f"{text} {_PREFIXES[exponent]}{dimension.unit}".rstrip()

@@ -10,6 +10,9 @@ import click
 from fusesim.cli import shared
 from fusesim.errors import InputError
 
+CONNECTIONS = 1000
+"""Browsers keep connections open; a class of a hundred has several hundred."""
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for a class.")
@@ -21,7 +24,15 @@ def workshop(*, host: str, port: int, threads: int) -> None:
 
     application = shared.load_app().create_app().server
     try:
-        server = create_server(application, host=host, port=port, threads=threads, ident="fusesim")
+        server = create_server(
+            application,
+            host=host,
+            port=port,
+            threads=threads,
+            ident="fusesim",
+            connection_limit=CONNECTIONS,
+            backlog=CONNECTIONS,
+        )
     except (OSError, ValueError) as error:
         raise InputError(f"cannot listen on {host} port {port}: {getattr(error, 'strerror', None) or error}") from error
     address = f"[{host}]" if ":" in host else host
