@@ -12,6 +12,7 @@ import fusesim
 from fusesim.cli.chain import chain
 from fusesim.cli.devices import devices
 from fusesim.cli.roofline import roofline
+from fusesim.cli.validate import validate_command
 from fusesim.cli.workshop import workshop
 from fusesim.errors import FusesimError
 
@@ -27,7 +28,7 @@ def commands() -> None:
     """Price GPU operations as separate kernels and fused: bytes, microseconds, and why."""
 
 
-for command in (chain, roofline, devices, workshop):
+for command in (chain, roofline, devices, validate_command, workshop):
     commands.add_command(command)
 
 
