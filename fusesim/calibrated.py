@@ -150,8 +150,15 @@ class CalibratedRun:
         """Ends of the 90 % interval over the time, by what binds."""
         if self.uncertainty is None:
             return ONE, ONE
-        bound = self.bound_index
-        return np.asarray(self.uncertainty.low)[bound], np.asarray(self.uncertainty.high)[bound]
+        bound, host = self.bound_index, int(_INDEX["host"])
+        ends = []
+        for factors, drift in zip(
+            (self.uncertainty.low, self.uncertainty.high), self.situation.host_factors, strict=True
+        ):
+            by_bound = np.asarray(factors)
+            by_bound[host] *= drift
+            ends.append(by_bound[bound])
+        return ends[0], ends[1]
 
     @property
     def bound_index(self) -> Any:

@@ -33,7 +33,8 @@ class Situation:
     """How a chain is run: everything but the chain and the machine. Times in seconds; numbers broadcast.
 
     `buffer_sets` is over how many sets of buffers repeated passes rotate: 1 finds its inputs where the last pass
-    left them, infinitely many never meet a buffer again.
+    left them, infinitely many never meet a buffer again. `host_factors` are the ends of the host interval's own range
+    over it: hosts drift, GPUs do not.
     """
 
     dtype: DType
@@ -45,6 +46,7 @@ class Situation:
     replay: Numbers
     graph_repeats: Numbers
     host_interval: Numbers
+    host_factors: tuple[float, float] = (1.0, 1.0)
 
 
 class Instructions(NamedTuple):

@@ -145,6 +145,7 @@ def price_chain(
         replay=textbook.replay_overhead if "replay" not in counted or replay_overhead is not None else machine.replay,
         graph_repeats=textbook.graph_repeats,
         host_interval=_host_interval(record, owner, host_interval),
+        host_factors=_host_factors(record, owner) if host_interval is None else (1.0, 1.0),
     )
     return price_calibrated_chain(
         chain,
@@ -219,6 +220,12 @@ def _host_interval(record: Calibration, path: Any, host_interval: Any) -> Number
     if host_interval is not None:
         return number("host_interval", host_interval, low=0, high=1, unit="s")
     return np.float64(record.paths[path].interval)
+
+
+def _host_factors(record: Calibration, path: Any) -> tuple[float, float]:
+    """Return the range of a path's host interval over it."""
+    cost = record.paths[path]
+    return cost.low / cost.interval, cost.high / cost.interval
 
 
 def _calibrated(profile: HardwareProfile, given: Any) -> tuple[Calibration, Machine, Uncertainty]:

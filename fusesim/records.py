@@ -16,6 +16,7 @@ import numpy as np
 from fusesim import units
 from fusesim.arrays import plain, spread
 from fusesim.errors import InputError
+from fusesim.explain import chain_sentences
 
 if TYPE_CHECKING:
     from fusesim.arrays import Numbers
@@ -207,8 +208,9 @@ class ChainPrice:
             return np.sqrt(np.maximum(first**2 + second**2 - 2.0 * self.correlation * first * second, 0.0))
 
         unfused, fused = self.unfused, self.fused
-        below = combine(unfused.time - unfused.interval[0], fused.interval[1] - fused.time)
-        above = combine(unfused.interval[1] - unfused.time, fused.time - fused.interval[0])
+        two = np.asarray(unfused.kernels > 1, dtype=np.float64)[()]  # one op is the same kernel either way
+        below = combine(unfused.time - unfused.interval[0], fused.interval[1] - fused.time) * two
+        above = combine(unfused.interval[1] - unfused.time, fused.time - fused.interval[0]) * two
         return self.saving - below, self.saving + above
 
     def to_dict(self) -> dict[str, Any]:
@@ -230,44 +232,7 @@ class ChainPrice:
         """
         if np.ndim(self.speedup):
             raise InputError("explain() speaks of one chain; price a single size and a single length")
-        return [self._verdict(), *self._crossover(), *self._intensity(), *self._capacity()]
-
-    def _verdict(self) -> str:
-        unfused, fused = self.unfused, self.fused
-        share = units.format_share(float(unfused.launch_share))
-        before, after = (units.format_quantity(float(p.bytes_moved), units.SIZE) for p in (unfused, fused))
-        if unfused.kernels == 1:
-            return f"one op is one kernel either way: nothing to fuse, {after} moved, launches are {share} of the time"
-        moved = f"fused moves {after} instead of {before}"
-        if unfused.bound == "launch":
-            saved = f"fusing leaves 1 of {unfused.kernels:.0f} launches"
-            return f"launch-bound: launches are {share} of the unfused time, and {saved}; {moved}"
-        return f"memory-bound: {moved}; launches are {share} of the unfused time"
-
-    def _crossover(self) -> list[str]:
-        per_element = float(self.unfused.memory_time) / float(self.elements)
-        size = float(self.unfused.launch_time) / per_element
-        if size < 1:
-            return []
-        about = units.format_count(float(f"{size:.2g}"))
-        return [f"launches and memory weigh the same at about {about} elements; below, launches decide"]
-
-    def _intensity(self) -> list[str]:
-        ridge = float(self.ridge_point)
-        if np.isnan(ridge):
-            return []
-        before, after = (float(price.arithmetic_intensity) for price in (self.unfused, self.fused))
-        side = "below" if after < ridge else "above"
-        moved = f"arithmetic intensity is {before:.3g} FLOP/B unfused and {after:.3g} fused"
-        return [f"{moved}, {side} the ridge point of {ridge:.3g} FLOP/B; the textbook leaves arithmetic out"]
-
-    def _capacity(self) -> list[str]:
-        memory = self.device.memory.capacity
-        least = float(self.fused.peak_memory) * 2  # the chain's input is as large as its output
-        if memory is None or least <= memory.si:
-            return []
-        need, have = (units.format_quantity(size, units.SIZE) for size in (least, memory.si))
-        return [f"input and output take {need}, more than the {have} of {self.device.id}: it will not fit"]
+        return chain_sentences(self)
 
     def _repr_html_(self) -> str:
         rows = {

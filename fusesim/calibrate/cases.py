@@ -1,35 +1,37 @@
-"""What is measured, as data: one case per measurement, and the suites that calibrate and judge a model.
+"""What is measured, as data: one case per measurement, and what came of it.
 
-A suite is a list of cases; measuring, saving and fitting know nothing about why a case is in it.
+Measuring, saving and fitting know nothing about why a case is in a suite.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fusesim.ops import DTYPES, OPS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 MAX_SETS, MIN_SETS = 256, 8
 """Buffer sets that a pass rotates over: enough to pass three times the cache, within these limits."""
+
+ALIGNMENT = 512
+"""Tensors start at multiples of this, as a caching allocator would place them. [B]"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One measurement: which kernels, on what, launched how.
 
-    `kind` is ``"empty"`` (an empty kernel, `elements` unused) or ``"chain"``. `sets` is the number of buffer sets
-    that a pass rotates over; 0 means as many as it takes to pass three times the cache, so that inputs are cold.
-    `probe` names what the case is there for.
+    `kind` is ``"empty"`` (an empty kernel), ``"chain"`` (`ops` over `elements`), ``"matmul"`` (`shape` is m, k, n)
+    or ``"reduction"`` (the sums of the rows of `shape`). `sets` is the number of buffer sets that a pass rotates
+    over; 0 means as many as it takes to pass three times the cache, so that inputs are cold. `probe` names what the
+    case is there for, `suite` what its outcome is used for.
     """
 
     kind: str
     probe: str
+    suite: str = ""
     path: str = "cuda"
     mode: str = "graph"
     ops: tuple[str, ...] = ()
@@ -38,204 +40,84 @@ class Case:
     fused: bool = True
     row: int = 0
     sets: int = 0
+    shape: tuple[int, ...] = ()
 
     @property
     def key(self) -> str:
-        """A name that tells it from every other case."""
+        """A name that tells what is measured from everything else that is."""
         variant = "fused" if self.fused else "unfused"
+        what = "x".join(map(str, self.shape)) or str(self.elements)
         ops = "+".join(self.ops)
-        return (
-            f"{self.path}/{self.mode}/{self.kind}/{self.dtype}/{self.elements}/{variant}/{self.row}/{self.sets}/{ops}"
-        )
+        return f"{self.path}/{self.mode}/{self.kind}/{self.dtype}/{what}/{variant}/{self.row}/{self.sets}/{ops}"
+
+    @property
+    def identity(self) -> str:
+        """A name that tells the case from every other case of every suite."""
+        return f"{self.suite}/{self.probe}/{self.key}"
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """The ops of each kernel of a chain."""
+        return [self.ops] if self.fused else [(name,) for name in self.ops]
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels are launched."""
+        return len(self.groups) if self.kind == "chain" else 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for a file."""
-        return asdict(self) | {"ops": list(self.ops)}
+        return asdict(self) | {"ops": list(self.ops), "shape": list(self.shape)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The outcome of one case: seconds per chain, median with 10th and 90th percentile, and the buffer sets.
+
+    `host` is what the host took to issue one chain, where that was measured.
+    """
+
+    median: float
+    low: float
+    high: float
+    repeats: int
+    sets: int
+    host: float | None = None
+    registers: int = 0
+
+
+def own_tensors(case: Case) -> list[int]:
+    """Return the elements of every tensor that each buffer set has of its own: input, output, extra operands."""
+    if case.kind == "matmul":
+        m, k, n = case.shape
+        return [m * k, m * n, k * n]
+    if case.kind == "reduction":
+        rows, length = case.shape
+        return [rows * length, rows]
+    return [case.elements] * (2 + sum(OPS[name].tensors for name in case.ops))
+
+
+def shared_tensors(case: Case) -> list[int]:
+    """Return the elements of every tensor that all sets share: two intermediates of a chain, and broadcast rows."""
+    if case.kind != "chain":
+        return []
+    return [case.elements] * (2 + sum(OPS[name].rows for name in case.ops))
 
 
 def set_count(case: Case, cache: float) -> int:
     """Return how many buffer sets the case rotates over, on a device whose cache holds `cache` bytes."""
     if case.sets:
         return case.sets
-    tensors = 2 + sum(OPS[name].tensors for name in case.ops)
-    footprint = max(tensors * case.elements * DTYPES[case.dtype].itemsize, 1)
+    footprint = max(sum(own_tensors(case)) * DTYPES[case.dtype].itemsize, 1)
     return int(min(max(np.ceil(3 * cache / footprint), MIN_SETS), MAX_SETS))
 
 
-def _chain(probe: str, ops: tuple[str, ...], elements: int, **fields: Any) -> Case:
-    return Case(kind="chain", probe=probe, ops=ops, elements=elements, **fields)
+def aligned(elements: int, dtype: str) -> int:
+    """Return the bytes that a tensor takes up, padding included."""
+    return -(-elements * DTYPES[dtype].itemsize // ALIGNMENT) * ALIGNMENT
 
 
-def fit_suite() -> list[Case]:
-    """Return the cases that the model of the cuda path is fitted on."""
-    cases = [
-        *_floors(),
-        *_sizes(),
-        *_cache(),
-        *_operands(),
-        *_arithmetic(),
-        *_occupancy(),
-        *_serial(),
-        *_zeros(),
-        *_resident(),
-        *_launches(),
-    ]
-    return list(dict.fromkeys(cases))
-
-
-def _floors() -> Iterator[Case]:
-    """Empty and smallest kernels, few and many to a graph: the floor per node and the cost of a replay."""
-    for sets in (1, 4, 16, 64, 256):
-        yield Case(kind="empty", probe="floor", sets=sets)
-        yield _chain("floor", ("mul",), 2048, sets=sets)
-        yield _chain("floor", ("mul",) * 4, 2048, sets=sets, fused=False)
-
-
-def _sizes() -> Iterator[Case]:
-    """One kernel and short chains over all sizes: latency, bandwidth."""
-    for power in range(10, 29):
-        for dtype in ("bf16", "fp32"):
-            yield _chain("size", ("mul",), 1 << power, dtype=dtype)
-        if power % 2 == 0:
-            yield _chain("size", ("mul", "add", "relu"), 1 << power, fused=False)
-
-
-def _cache() -> Iterator[Case]:
-    """Unfused chains around the capacity of the cache, in steps of 2 MiB; and inputs that stay in it."""
-    for mebibytes in (1, 2, 4, 6, 8, *range(10, 50, 2), 56, 64, 80, 96):
-        yield _chain("cache", ("mul",) * 4, mebibytes << 19, fused=False)
-    for power in range(11, 27):
-        yield _chain("warm", ("mul",), 1 << power, sets=1)
-    for mebibytes in (12, 20, 24, 28, 36, 40, 44):
-        yield _chain("warm", ("mul",), mebibytes << 19, sets=1)
-
-
-def _operands() -> Iterator[Case]:
-    """Extra operands: more reads per write."""
-    for power in (16, 20, 22, 24, 26):
-        for ops in (("add_tensor",), ("add_tensor",) * 3):
-            yield _chain("operands", ops, 1 << power)
-            yield _chain("operands", ops, 1 << power, fused=False)
-        yield _chain("operands", ("add_row", "mul_row"), 1 << power, row=4096)
-
-
-def _arithmetic() -> Iterator[Case]:
-    """Every op alone and repeated, in the cache and out of it: issue and special-function slots."""
-    for name, op in OPS.items():
-        if op.tensors or op.rows:
-            continue
-        for dtype in ("bf16", "fp32", "fp16"):
-            yield _chain("arithmetic", (name,) * 4, 1 << 25, dtype=dtype)
-            yield _chain("arithmetic", (name,) * 12, 1 << 22, dtype=dtype)
-        yield _chain("arithmetic", (name,), 1 << 24, dtype="bf16")
-
-
-def _occupancy() -> Iterator[Case]:
-    """Heavy arithmetic on few blocks: only as many SMs work as there are blocks."""
-    for power in range(11, 23):
-        for name in ("gelu", "exp"):
-            yield _chain("occupancy", (name,) * 8, 1 << power)
-
-
-def _serial() -> Iterator[Case]:
-    """Every op repeated in a single block: how long one thread takes when nothing else hides its latency."""
-    for name in _unary():
-        for dtype in ("bf16", "fp32"):
-            yield _chain("serial", (name,) * 8, 2048, dtype=dtype, sets=MAX_SETS)
-        yield _chain("serial", (name,) * 4, 2048, sets=MAX_SETS)
-        yield _chain("serial", (name,) * 8, 132 * 4096)
-
-
-def _zeros() -> Iterator[Case]:
-    """Every op on values of which half are exactly zero: IEEE division then leaves its fast path."""
-    for name in _unary():
-        yield _chain("zeros", ("relu", *(name,) * 3), 1 << 23)
-
-
-def _resident() -> Iterator[Case]:
-    """Long unfused chains whose intermediates stay in the cache: the time of one kernel between two others."""
-    for elements in (2048, 16_384, 40_000, 70_000, 135_168, 300_000, 540_000, 800_000, 1_081_344, 1_200_000):
-        for depth in (4, 12):
-            yield _chain("resident", ("mul",) * depth, elements, fused=False)
-    for elements in (1_600_000, 2_162_688, 2_400_000, 3_200_000, 5_000_000, 7_000_000):
-        for depth in (4, 12):
-            yield _chain("resident", ("mul",) * depth, elements, fused=False)
-
-
-def _unary() -> list[str]:
-    """Return the ops without extra operands."""
-    return [name for name, op in OPS.items() if not (op.tensors or op.rows)]
-
-
-def _launches() -> Iterator[Case]:
-    """Return the same kernels on a stream with the queue full, and one chain from idle."""
-    for mode in ("stream", "latency"):
-        yield Case(kind="empty", probe="launch", mode=mode, sets=1)
-        for power in (11, 14, 16, 18, 20, 22, 24, 26):
-            for fused in (True, False):
-                yield _chain("launch", ("mul", "add", "relu"), 1 << power, mode=mode, fused=fused)
-
-
-def judge_suite(seed: int = 20261129, chains: int = 160) -> list[Case]:
-    """Return random chains, fused and unfused, that no parameter is fitted on.
-
-    Sizes are log-uniform from 2^12 to 2^27, every second one odd; depth 1 to 12; every op of the table, extra
-    operands included.
-    """
-    random = np.random.default_rng(seed)
-    names = list(OPS)
-    cases = []
-    for index in range(chains):
-        depth = int(random.integers(1, 13))
-        ops = tuple(names[pick] for pick in random.integers(0, len(names), depth))
-        elements = int(2 ** random.uniform(12, 27))
-        row = int(random.choice([64, 768, 1000, 4096])) if any(OPS[name].rows for name in ops) else 0
-        if row:
-            elements = max(elements // row, 1) * row
-        elif index % 2:
-            elements |= 1
-        dtype = str(random.choice(["bf16", "fp32", "fp16"]))
-        cases += [_chain("judge", ops, elements, dtype=dtype, row=row, fused=fused) for fused in (True, False)]
-    return cases
-
-
-def judge_plain_suite() -> list[Case]:
-    """Return chains of cheap ops at sizes and depths between those that are fitted, fused and unfused."""
-    cases = []
-    for depth in (2, 3, 5, 8, 16):
-        for elements in (
-            3000,
-            20_000,
-            100_000,
-            400_000,
-            1_500_000,
-            3_000_001,
-            6_000_000,
-            12_000_000,
-            25_000_000,
-            10**8,
-        ):
-            ops = (("add", "mul", "relu", "neg", "abs") * 4)[:depth]
-            for dtype in ("bf16", "fp32"):
-                cases += [_chain("judge", ops, elements, dtype=dtype, fused=fused) for fused in (True, False)]
-    return cases
-
-
-def cupy_suite() -> list[Case]:
-    """Return chains as CuPy runs them: a ufunc per op, or one ElementwiseKernel."""
-    cases = [
-        Case(kind="empty", probe="floor", path="cupy", mode=mode, sets=sets)
-        for mode, sets in (("graph", 64), ("graph", 256), ("stream", 1), ("latency", 1))
-    ]
-    for dtype in ("fp32", "fp16", "fp64"):
-        for power in range(10, 27, 2):
-            for ops in (("mul",), ("add", "mul", "abs")):
-                cases += [
-                    _chain("size", ops, 1 << power, path="cupy", dtype=dtype, fused=fused) for fused in (True, False)
-                ]
-    for name in ("exp", "tanh", "square", "neg", "abs", "add_tensor"):
-        cases += [
-            _chain("arithmetic", (name,) * 4, 1 << 24, path="cupy", dtype="fp32", fused=fused)
-            for fused in (True, False)
-        ]
-    return cases
+def memory_needed(case: Case, cache: float) -> int:
+    """Return the bytes of all tensors of a case."""
+    own, shared = (sum(aligned(n, case.dtype) for n in sizes) for sizes in (own_tensors(case), shared_tensors(case)))
+    return set_count(case, cache) * own + shared

@@ -6,31 +6,38 @@ A file that is corrupt, truncated, in other units, or measured nothing real is r
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from fusesim.calibrate.cases import Case
+from fusesim.calibrate.cases import Case, Sample
 from fusesim.errors import InputError, MeasurementError, excerpt
 from fusesim.ops import DTYPES, OPS
 from fusesim.store import first_problem
 
 SCHEMA = "fusesim-measurements/1"
 MAX_SIZE = 64 << 20
+SHORTEST, LONGEST = 1e-8, 10.0
+"""Between these lies the time of every kernel that is measured. [s]"""
+DIMENSIONS = {"matmul": 3, "reduction": 2}
+MAX_LENGTH = 1 << 40
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Row(_Record):
     """One measured case: seconds per chain (for a host, per launch), median and 10th and 90th percentile."""
 
     suite: str
-    kind: Literal["empty", "chain"]
+    kind: Literal["empty", "chain", "matmul", "reduction"]
     probe: str
-    path: Literal["cuda", "cupy"]
+    path: Literal["cuda", "cupy", "torch", "inductor"]
     mode: Literal["graph", "stream", "latency"]
     ops: tuple[str, ...] = ()
     elements: int = Field(default=0, ge=0, le=10**18)
@@ -38,17 +45,25 @@ class Row(_Record):
     fused: bool = True
     row: int = Field(default=0, ge=0)
     sets: int = Field(ge=1, le=10**6)
-    median: float = Field(gt=1e-8, lt=10, allow_inf_nan=False)
-    low: float = Field(gt=1e-8, lt=10, allow_inf_nan=False)
-    high: float = Field(gt=1e-8, lt=10, allow_inf_nan=False)
+    shape: tuple[int, ...] = ()
+    median: Seconds
+    low: Seconds
+    high: Seconds
     repeats: int = Field(ge=1)
     host: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
     registers: int = Field(default=0, ge=0, le=255)
+
+    @classmethod
+    def of(cls, case: Case, sample: Sample) -> Row:
+        """Join a case and what came of it."""
+        return cls.model_validate(asdict(case) | asdict(sample))
 
     @model_validator(mode="after")
     def _is_possible(self) -> Row:
         if not self.low <= self.median <= self.high:
             raise InputError(f"low {self.low:g}, median {self.median:g}, high {self.high:g} are not in order")
+        if not SHORTEST < self.low <= self.high < LONGEST:
+            raise InputError(f"{self.low:g} to {self.high:g} s is no kernel's time; all times are in seconds")
         for name in self.ops:
             if name not in OPS:
                 raise InputError(f'unknown op "{excerpt(name)}"')
@@ -56,6 +71,8 @@ class Row(_Record):
             raise InputError(f'unknown dtype "{excerpt(self.dtype)}"')
         if self.kind == "chain" and not (self.ops and self.elements):
             raise InputError("a chain needs ops and elements")
+        if len(self.shape) != DIMENSIONS.get(self.kind, 0) or not all(0 < n < MAX_LENGTH for n in self.shape):
+            raise InputError(f"shape {excerpt(self.shape)} is not one of a {self.kind}")
         return self
 
     @property
@@ -66,8 +83,7 @@ class Row(_Record):
     @property
     def case(self) -> Case:
         """The case that was measured, with the sets it was measured over."""
-        names = ("kind", "probe", "path", "mode", "ops", "elements", "dtype", "fused", "row", "sets")
-        return Case(**{name: getattr(self, name) for name in names})
+        return Case(**{field.name: getattr(self, field.name) for field in fields(Case)})
 
 
 class Measurements(_Record):
