@@ -10,6 +10,7 @@ Residuals, and so intervals, come from chains that were not fitted.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -55,6 +56,9 @@ START: Final = {
 KERNEL_PARAMETERS: Final = tuple(name for name in START if name not in {"stream_gap", "idle", "dispatch"})
 OUTLIER: Final = 0.015
 """Relative deviation beyond which a row weighs less; the same case measured twice differs by about half of it."""
+DRIFT: Final = {"replay": 0.15, "idle": 0.15, "stream_gap": 0.1}
+"""Relative standard deviation between runs of what the host has a part in, from runs minutes apart on one machine:
+the scatter within a run does not show it."""
 SUITES: Final = ("fit", "mix")
 HELD_OUT: Final = ("judge", "plain")
 ALL_EFFECTS: Final = frozenset(EFFECTS)
@@ -125,8 +129,9 @@ def fit(measured: Measurements, profile: HardwareProfile, name: str) -> Calibrat
     machine, sigmas = _least_squares(fitted, machine, KERNEL_PARAMETERS)
     machine, gap, sigmas = _fit_paths(measured, machine, sigmas)
     parameters = {
-        key: Fitted(value=float(getattr(machine, key)), sigma=sigmas.get(key, 0.0), unit=PARAMETERS[key].unit)
-        for key in PARAMETERS
+        key: Fitted(value=value, sigma=math.hypot(sigmas.get(key, 0.0), DRIFT.get(key, 0.0) * value), unit=unit.unit)
+        for key, unit in PARAMETERS.items()
+        for value in [float(getattr(machine, key))]
     }
     residuals, correlation = _residuals(held, machine)
     return Calibration.model_validate(
