@@ -19,11 +19,13 @@ from fusesim.errors import (
     MeasurementError,
     PlanError,
 )
+from fusesim.ops import OPS, Op
 from fusesim.records import ChainPrice, Price
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "OPS",
     "CalibrationError",
     "ChainPrice",
     "FusesimError",
@@ -31,6 +33,7 @@ __all__ = [
     "HardwareSpecError",
     "InputError",
     "MeasurementError",
+    "Op",
     "PlanError",
     "Price",
     "device",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from fusesim.errors import InputError, unknown_name
+from fusesim.errors import InputError, excerpt, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +47,13 @@ DTYPES = {
 _DTYPE_ALIASES = {alias: dtype for dtype in DTYPES.values() for alias in (dtype.name, *dtype.aliases)}
 
 
+MOST_PER_OP: Final = 10**6
+"""Most instructions, FLOP or operands per element that an op of the caller's own may state."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
-    """An element-wise operation.
+    """An element-wise operation; make one of your own and put it in a chain beside the names.
 
     `flops` is per element. `tensors` and `rows` count the extra operands that it reads besides the tensor that
     flows through the chain: distinct ones of full size, and distinct rows that are broadcast. `cuda` is the
@@ -79,6 +83,13 @@ class Op:
     sign: Literal["positive", "keeps", "mixed"] = "mixed"
     divides: bool = False
     stalls: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse counts that cannot be."""
+        for name in ("flops", "slots", "special", "serial", "tensors", "rows"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_PER_OP:
+                raise InputError(f"op {excerpt(self.name)}: {name} is {value}; give a number from 0 to {MOST_PER_OP}")
 
 
 OPS = {
