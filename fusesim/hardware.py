@@ -140,13 +140,14 @@ class Chip(_Record):
 
 
 class Memory(_Record):
-    """The device memory."""
+    """The device memory. `achieved_copy` is what BabelStream's copy reaches: one benchmark, to compare devices."""
 
     kind: str | None = None
     bandwidth: Bandwidth
     capacity: Size | None = None
     bus_width: BusWidth | None = None
     pin_rate: PinRate | None = None
+    achieved_copy: Bandwidth | None = None
 
 
 class Cache(_Record):
