@@ -30,6 +30,9 @@ def test_command_line_examples(run, tmp_path, monkeypatch, line):
     (tmp_path / "my-gpu.toml").write_text(
         (ROOT / "hardware_specs/t4.toml").read_text(encoding="utf-8"), encoding="utf-8"
     )
+    (tmp_path / "measured.json").write_text(
+        (ROOT / "tests/reference/h200_stream_cpp.json").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     outcome = run(*shlex.split(line))
     assert (outcome.code, outcome.err) == (0, "")
 
