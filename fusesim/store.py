@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from fusesim.errors import FusesimError, HardwareSpecError, InputError, excerpt, unknown_name
 from fusesim.hardware import HardwareProfile
@@ -106,8 +106,8 @@ def parse_device(table: dict[str, Any], name: str, where: str) -> HardwareProfil
         raise HardwareSpecError(f"{where}: {error}") from error
 
 
-def first_problem(error: ValidationError) -> str:
-    """Say the first problem of a validation in one sentence: key path, what is wrong, what to do."""
+def first_problem(error: ValidationError, model: type[BaseModel] = HardwareProfile) -> str:
+    """Say the first problem of validating a `model` in one sentence: key path, what is wrong, what to do."""
     problems = error.errors(include_url=False)
     problem = min(
         problems, key=lambda entry: entry["type"] != "extra_forbidden"
@@ -115,16 +115,16 @@ def first_problem(error: ValidationError) -> str:
     path = ".".join(excerpt(part) for part in problem["loc"])
     more = f" ({error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if problem["type"] == "extra_forbidden":
-        return f"{path}: unknown key; {_near_key(problem['loc'])}{more}"
+        return f"{path}: unknown key; {_near_key(problem['loc'], model)}{more}"
     message = "missing; add it" if problem["type"] == "missing" else str(problem["msg"]).removeprefix("Value error, ")
     return f"{path}: {message}{more}" if path else f"{message}{more}"
 
 
-def _near_key(location: tuple[int | str, ...]) -> str:
+def _near_key(location: tuple[int | str, ...], record: type[BaseModel]) -> str:
     """Suggest the key that was meant."""
     import difflib  # noqa: PLC0415 - only on the way to an error message
 
-    model: Any = HardwareProfile
+    model: Any = record
     for part in location[:-1]:
         field = getattr(model, "model_fields", {}).get(part)
         annotation = field.annotation if field else None

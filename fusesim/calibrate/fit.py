@@ -198,8 +198,8 @@ def _fit_paths(
     measured: Measurements, machine: Machine, sigmas: dict[str, float]
 ) -> tuple[Machine, float, dict[str, float]]:
     """Fit what belongs to a launch mode or to CuPy's kernels; return the machine, CuPy's gap and all sigmas."""
-    stream = measured.of(path="cuda", mode="stream", kind="chain")
-    latency = measured.of(path="cuda", mode="latency", kind="chain", fused=True)
+    stream = measured.of(suite="fit", path="cuda", mode="stream", kind="chain")
+    latency = measured.of(suite="fit", path="cuda", mode="latency", kind="chain", fused=True)
     sigmas = dict(sigmas)
     if stream:
         bare = dataclasses.replace(machine, stream_gap=0.0)
@@ -290,7 +290,7 @@ def _path_costs(measured: Measurements, gap: float) -> dict[str, PathCost]:
     costs = {path: PathCost(**values) for path, values in PUBLISHED_HOSTS.items()}
     own = float(measured.environment.get("call_overhead", 0.0))
     for path in ("cuda", "cupy"):
-        rows = [row for row in measured.of(path=path, mode="stream") if row.host]
+        rows = [row for row in measured.of(path=path, mode="stream") if row.host and row.kind in {"empty", "chain"}]
         values = [row.host / (1 if row.fused or not row.ops else len(row.ops)) for row in rows if row.host]
         if values:
             interval = max(float(np.median(values)) - (own if path == "cuda" else 0.0), 1e-7)

@@ -32,11 +32,11 @@ _SUITES: Final[dict[str, dict[str, Callable[[], list[Case]]]]] = {
         "matmul": suites.matmul_suite,
     },
     "torch": {
-        "torch": lambda: [case for case in suites.torch_suite() if case.path == "torch"],
+        "torch": lambda: suites.torch_suite("torch"),
         "reduction": lambda: suites.reduction_suite("torch"),
         "matmul": lambda: suites.matmul_suite("torch"),
     },
-    "inductor": {"torch": lambda: [case for case in suites.torch_suite() if case.path == "inductor"]},
+    "inductor": {"torch": lambda: suites.torch_suite("inductor")},
 }
 """The suites of each path."""
 

@@ -126,6 +126,6 @@ def load_measurements(path: str | Path) -> Measurements:
     except OSError as error:
         raise MeasurementError(f"{excerpt(file, 200)}: cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
-        raise MeasurementError(f"{file.name}: {first_problem(error)}") from error
+        raise MeasurementError(f"{file.name}: {first_problem(error, Measurements)}") from error
     except ValueError as error:
         raise MeasurementError(f"{file.name}: not recorded measurements: {error}") from error

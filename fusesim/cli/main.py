@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 import fusesim
+from fusesim.cli.calibrate import calibrate
 from fusesim.cli.chain import chain
 from fusesim.cli.devices import devices
 from fusesim.cli.roofline import roofline
@@ -28,7 +29,7 @@ def commands() -> None:
     """Price GPU operations as separate kernels and fused: bytes, microseconds, and why."""
 
 
-for command in (chain, roofline, devices, validate_command, workshop):
+for command in (chain, roofline, devices, calibrate, validate_command, workshop):
     commands.add_command(command)
 
 
