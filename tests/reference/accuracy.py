@@ -117,7 +117,7 @@ def tables() -> str:
 
 
 ABLATION = """\
-What each effect is worth: from the textbook (4 us per kernel, bytes at the datasheet's bandwidth) effects are switched
+What each effect is worth: from the textbook (1 us per node, 4 us on a stream, bytes at peak) effects are switched
 on one by one, then left out one at a time. Only switches are thrown, parameters are not fitted again. Errors are
 median / p90 / worst in percent, for chains in graphs and for chains on a stream or from idle, host included."""
 
