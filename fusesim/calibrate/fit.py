@@ -56,6 +56,10 @@ START: Final = {
 KERNEL_PARAMETERS: Final = tuple(name for name in START if name not in {"stream_gap", "idle", "dispatch"})
 OUTLIER: Final = 0.015
 """Relative deviation beyond which a row weighs less; the same case measured twice differs by about half of it."""
+LONG_ENOUGH: Final = 3e-6
+"""Kernels shorter than this wait for the host on a stream, so what a stream adds is taken from longer ones. [s]"""
+MACHINES: Final = 1.017
+"""Factor between two machines of one kind: 90 % of the same cases measured on two H200s lie within it."""
 DRIFT: Final = {"replay": 0.15, "idle": 0.15, "stream_gap": 0.1}
 """Relative standard deviation between runs of what the host has a part in, from runs minutes apart on one machine:
 the scatter within a run does not show it."""
@@ -203,7 +207,8 @@ def _fit_paths(
     sigmas = dict(sigmas)
     if stream:
         bare = dataclasses.replace(machine, stream_gap=0.0)
-        gaps = [(row.median - float(predict(row, bare).time)) / (1 if row.fused else len(row.ops)) for row in stream]
+        long = [row for row in stream if row.median > LONG_ENOUGH * _kernels(row)] or stream
+        gaps = [(row.median - float(predict(row, bare).time)) / _kernels(row) for row in long]
         machine, sigmas["stream_gap"] = _median_of("stream_gap", gaps, machine)
     if latency:
         bare = dataclasses.replace(machine, idle=0.0)
@@ -215,6 +220,11 @@ def _fit_paths(
     if cupy:
         machine, gap, sigmas["dispatch"] = _fit_cupy(cupy, machine)
     return machine, gap, sigmas
+
+
+def _kernels(row: Row) -> int:
+    """Return how many kernels the case runs as."""
+    return 1 if row.fused or not row.ops else len(row.ops)
 
 
 def _median_of(name: str, values: Sequence[float], machine: Machine) -> tuple[Machine, float]:
@@ -263,8 +273,8 @@ def _residuals(rows: Sequence[Row], machine: Machine) -> tuple[dict[str, Residua
         found[regime] = Residuals(
             cases=len(mine),
             median_error=float(np.median(np.abs(1 / mine - 1))),
-            low=float(min(low, 1.0)),
-            high=float(max(high, 1.0)),
+            low=float(min(low, 1.0)) / MACHINES,
+            high=float(max(high, 1.0)) * MACHINES,
         )
     return found, _shared_deviation(rows, ratios)
 
@@ -291,7 +301,7 @@ def _path_costs(measured: Measurements, gap: float) -> dict[str, PathCost]:
     own = float(measured.environment.get("call_overhead", 0.0))
     for path in ("cuda", "cupy"):
         rows = [row for row in measured.of(path=path, mode="stream") if row.host and row.kind in {"empty", "chain"}]
-        values = [row.host / (1 if row.fused or not row.ops else len(row.ops)) for row in rows if row.host]
+        values = [row.host / _kernels(row) for row in rows if row.host]
         if values:
             interval = max(float(np.median(values)) - (own if path == "cuda" else 0.0), 1e-7)
             costs[path] = PathCost(interval=interval, low=interval / 1.5, high=interval * 1.9, note="measured here")
