@@ -129,8 +129,9 @@ def fit(measured: Measurements, profile: HardwareProfile, name: str) -> Calibrat
     fitted = [row for row in measured.of(path="cuda", mode="graph", kind="chain") if row.suite in SUITES]
     held = [row for row in measured.of(path="cuda", mode="graph", kind="chain") if row.suite in HELD_OUT]
     _check_enough(fitted, held)
+    empty = measured.of(suite="fit", path="cuda", mode="graph", kind="empty")
     machine = _start(profile)
-    machine, sigmas = _least_squares(fitted, machine, KERNEL_PARAMETERS)
+    machine, sigmas = _least_squares([*empty, *fitted], machine, KERNEL_PARAMETERS)
     machine, gap, sigmas = _fit_paths(measured, machine, sigmas)
     parameters = {
         key: Fitted(value=value, sigma=math.hypot(sigmas.get(key, 0.0), DRIFT.get(key, 0.0) * value), unit=unit.unit)
@@ -184,7 +185,7 @@ def _least_squares(rows: Sequence[Row], machine: Machine, names: Sequence[str]) 
 
     def deviations(logs: Any) -> Any:
         trial = with_values(logs)
-        return np.log([float(predict(row, trial).time) for row in rows]) - measured
+        return np.log([_time(row, trial) for row in rows]) - measured
 
     start = np.log([getattr(machine, name) for name in names])
     low, high = (np.log([max(getattr(PARAMETERS[n], end), 1e-12) for n in names]) for end in ("low", "high"))
@@ -196,6 +197,13 @@ def _least_squares(rows: Sequence[Row], machine: Machine, names: Sequence[str]) 
     fitted = with_values(found.x)
     spread = np.sqrt(np.diag(covariance))
     return fitted, {n: float(s * getattr(fitted, n)) for n, s in zip(names, spread, strict=True)}
+
+
+def _time(row: Row, machine: Machine) -> float:
+    """Return the predicted time of a row in a graph; only empty kernels tell the floor from the latencies."""
+    if row.kind == "empty":
+        return machine.floor + machine.replay / row.sets
+    return float(predict(row, machine).time)
 
 
 def _fit_paths(
