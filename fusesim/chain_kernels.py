@@ -10,14 +10,15 @@ footprint of all buffer sets that passes rotate over, with the intermediates tha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from fusesim import work
 from fusesim.arrays import ONE, ZERO, larger
 from fusesim.kernel import KernelShape, reused_share
-from fusesim.ops import ERF_STALL, ROW_SETUP, SLOW_DIVISION, DType, Op
+from fusesim.ops import ERF_STALL, ROW_SETUP, DType, Op
+from fusesim.values import SLOW, slow_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from fusesim.machine import Machine
     from fusesim.paths import Style
     from fusesim.work import Chain
+
+
+FLOAT_MAX: Final = 3.4e38
+"""A fused kernel keeps single precision between its ops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +74,18 @@ class Piece(NamedTuple):
     last: bool
 
 
-def instructions(ops: Sequence[Op], dtype: DType, style: Style, *, zeros: bool = False) -> Instructions:
-    """Count what one kernel that does these ops issues per element; `zeros` says whether exact zeros come in."""
+def instructions(ops: Sequence[Op], dtype: DType, style: Style, *, slow: Sequence[float] = ()) -> Instructions:
+    """Count what one kernel that does these ops issues per element.
+
+    `slow` is the share of warps that takes the slow path of each op; that of a fused chain on normal values unless
+    given.
+    """
     slots = dtype.overhead if style.overhead is None else style.overhead
     special = serial = 0.0
-    for op, zero in zip(ops, zeros_into(ops, zeros=zeros), strict=True):
-        slow = zero and op.divides
-        slots += op.slots * (ERF_STALL if op.stalls else 1.0) + SLOW_DIVISION[0] * slow
-        serial += op.serial + SLOW_DIVISION[1] * slow
+    for op, share in zip(ops, slow or slow_shares(tuple(ops), FLOAT_MAX), strict=True):
+        more_slots, more_cycles = SLOW[op.slow] if op.slow else (0.0, 0.0)
+        slots += op.slots * (ERF_STALL if op.stalls else 1.0) + more_slots * share
+        serial += op.serial + more_cycles * share
         special += op.special
     tensors, rows = sum(op.tensors for op in ops), sum(op.rows for op in ops)
     slots += (tensors + rows) * (dtype.operand - 1.0)
@@ -88,16 +97,6 @@ def instructions(ops: Sequence[Op], dtype: DType, style: Style, *, zeros: bool =
         tensors=tensors,
         rows=rows,
     )
-
-
-def zeros_into(ops: Sequence[Op], *, zeros: bool = False) -> list[bool]:
-    """Return for each op whether exact zeros come into it; relu makes them unless no value is negative."""
-    found, positive = [], False
-    for op in ops:
-        found.append(zeros)
-        zeros = (zeros or not positive) if op.zeros == "makes" else zeros and op.zeros == "keeps"
-        positive = op.sign == "positive" or (positive and op.sign == "keeps")
-    return found
 
 
 def kernel_shape(issued: Instructions, chain: Chain, style: Style) -> KernelShape:
@@ -142,17 +141,19 @@ def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation,
     if ops is None:
         return _identical_pieces(chain, situation, machine)
     edge = _edge_share(chain, situation, machine, intermediates=float(min(len(ops) - 1, 2)))
-    zeros = zeros_into(ops)
-    counts: dict[tuple[Op, bool, bool, int, bool], int] = {}
+    slow = slow_shares(tuple(ops), situation.dtype.largest)
+    counts: dict[tuple[Op, bool, bool, int, float], int] = {}
     for index, op in enumerate(ops):
         following = ops[index + 1].tensors if index + 1 < len(ops) else 0
-        key = (op, index == 0, index == len(ops) - 1, following, zeros[index] and op.divides)
+        key = (op, index == 0, index == len(ops) - 1, following, slow[index])
         counts[key] = counts.get(key, 0) + 1
     pieces = []
-    for (op, first, last, following, slow), count in counts.items():
+    for (op, first, last, following, share), count in counts.items():
         reads = edge if first else _miss_share(chain, situation, machine, op.tensors)
         writes = edge if last else _miss_share(chain, situation, machine, following)
-        shape = kernel_shape(instructions((op,), situation.dtype, situation.style, zeros=slow), chain, situation.style)
+        shape = kernel_shape(
+            instructions((op,), situation.dtype, situation.style, slow=(share,)), chain, situation.style
+        )
         number = np.float64(count)
         pieces.append(piece(number, shape, chain, reads=reads, writes=writes, operands=edge, last=last))
     return pieces

@@ -1,8 +1,7 @@
 """The time of one kernel on a real device: short formulas, one per effect, and their combination.
 
     time = floor + latency + body
-    body = near maximum of (flow and issue), special functions, and the time of one thread
-    flow = near maximum of memory and the start of blocks
+    body = near maximum of memory, the start of blocks, instruction issue, special functions, and one thread's time
     memory = soft maximum of (all bytes through the cache) and (the bytes that memory serves)
 
 Theory. A kernel first waits for its first bytes (latency), then streams. All bytes pass the path between the SMs
@@ -101,12 +100,17 @@ def near_maximum(first: Numbers, second: Numbers) -> Numbers:
     >>> float(near_maximum(3.0, 0.0)), round(float(near_maximum(1.0, 1.0)), 3)
     (3.0, 1.091)
     """
-    return _root(_root(_root(_square(_fourth(first)) + _square(_fourth(second)))))
+    return _root(_root(_root(_eighth(first) + _eighth(second))))
 
 
 def _fourth(time: Numbers) -> Numbers:
     """Return the fourth power, with one temporary array."""
     return _square(time * time)
+
+
+def _eighth(time: Numbers) -> Numbers:
+    """Return the eighth power, with one temporary array."""
+    return _square(_fourth(time))
 
 
 def _square(own: Numbers) -> Numbers:
@@ -175,7 +179,7 @@ def shape_times(shape: KernelShape, machine: Machine, effects: frozenset[str]) -
         issue = elements * (shape.slots / (machine.issue_per_clock * machine.clock * machine.issue_share))
         special = elements * (shape.special / (machine.special_per_clock * machine.clock * machine.special_share))
         thread = shape.serial * (shape.vector / machine.clock)
-    extra = shape.operands * machine.operand_latency + shape.rows * machine.row_latency
+    extra = shape.operands * machine.operand_latency + (shape.rows > 0) * machine.row_latency
     return ShapeTimes(
         cached_latency=cached_latency(shape, machine) if "latency" in effects else ZERO,
         extra_latency=extra if "latency" in effects else ZERO,
@@ -215,13 +219,12 @@ def kernel_time(
 
     Notes
     -----
-    body = near(soft(near(soft(cache, dram), dispatch), issue), near(special, thread)), written with the powers that
-    the maxima are made of, so that each root is taken once.
+    body = near maximum of soft(cache, dram), dispatch, issue, special and thread, written with the powers that the
+    maxima are made of, so that each root is taken once.
     """
     dram = dram_bytes / (machine.bandwidth if "bandwidth" in effects else machine.peak_bandwidth)
     first = machine.dram_latency if "latency" in effects else 0.0
     latency = cold * first + (1.0 - cold) * times.cached_latency + times.extra_latency
-    flow_8 = _square(_fourth(times.cache) + _fourth(dram)) + _square(_fourth(times.dispatch))
-    issued_8 = _square(_root(flow_8) + _fourth(times.issue))
-    body_8 = issued_8 + _square(_fourth(times.special)) + _square(_fourth(times.thread))
+    memory_8 = _square(_fourth(times.cache) + _fourth(dram))
+    body_8 = memory_8 + _eighth(times.dispatch) + _eighth(times.issue) + _eighth(times.special) + _eighth(times.thread)
     return KernelTime(times, floor, latency, dram, _root(_root(_root(body_8))))

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 class DType:
     """An element type: bytes in memory, and the type in which element-wise arithmetic is done.
 
-    `overhead` is how many instructions per element a vectorised kernel issues besides its ops (addresses, loads,
-    conversions, the store), `operand` how many an extra operand adds, its op included; counted as in `Op`.
+    `largest` is the largest number that it holds. `overhead` is how many instructions per element a vectorised
+    kernel issues besides its ops (addresses, loads, conversions, the store), `operand` how many an extra operand
+    adds, its op included; counted as in `Op`.
     """
 
     name: str
     itemsize: int
     compute: str = "fp32"
     aliases: tuple[str, ...] = ()
+    largest: float = 3.4e38
     overhead: float = 6.7
     operand: float = 2.0
 
@@ -39,7 +41,7 @@ DTYPES = {
         DType(name="fp32", itemsize=4, aliases=("float32", "float")),
         DType(name="tf32", itemsize=4, aliases=("tensorfloat32",)),  # stored as fp32, multiplied as tf32
         DType(name="bf16", itemsize=2, aliases=("bfloat16",), overhead=5.6, operand=3.0),
-        DType(name="fp16", itemsize=2, aliases=("float16", "half"), overhead=5.1, operand=2.5),
+        DType(name="fp16", itemsize=2, aliases=("float16", "half"), largest=65504.0, overhead=5.1, operand=2.5),
         DType(name="fp8", itemsize=1, aliases=("float8", "fp8_e4m3", "fp8_e5m2", "float8_e4m3fn", "float8_e5m2")),
         DType(name="int8", itemsize=1, aliases=("i8", "uint8")),
     )
@@ -65,9 +67,8 @@ class Op:
     smsp__inst_executed and smsp__inst_executed_pipe_xu give it on an H200 (sm_90, NVRTC 13.0), and agree with the
     main path of the disassembly; ``neg`` and ``abs`` fold into a neighbour every second time. `serial` is how many
     clock cycles one thread needs for one element when nothing hides its latency, from one block that applies the
-    op eight times. `zeros` and `sign` say what the op does to exact zeros and signs, because an IEEE division
-    with a zero numerator (`divides`) leaves its fast path. `stalls` marks erf, whose instructions issue slower
-    than their number says.
+    op eight times. `slow` names the slow path that the op takes for some values, see `fusesim.values`. `stalls`
+    marks erf, whose instructions issue slower than their number says.
     """
 
     name: str
@@ -79,9 +80,7 @@ class Op:
     slots: float = 1
     special: float = 0
     serial: float = 2
-    zeros: Literal["makes", "keeps", "ends"] = "ends"
-    sign: Literal["positive", "keeps", "mixed"] = "mixed"
-    divides: bool = False
+    slow: Literal["", "division", "sine"] = ""
     stalls: bool = False
 
     def __post_init__(self) -> None:
@@ -103,8 +102,6 @@ OPS = {
             slots=1,
             special=0,
             serial=2,
-            zeros="ends",
-            sign="keeps",
         ),
         Op(
             name="mul",
@@ -114,8 +111,6 @@ OPS = {
             slots=1,
             special=0,
             serial=2,
-            zeros="keeps",
-            sign="keeps",
         ),
         Op(
             name="relu",
@@ -125,12 +120,8 @@ OPS = {
             slots=1,
             special=0,
             serial=1,
-            zeros="makes",
-            sign="positive",
         ),
-        Op(
-            name="neg", flops=1, definition="-x", cuda="-v", slots=0.5, special=0, serial=1, zeros="keeps", sign="mixed"
-        ),
+        Op(name="neg", flops=1, definition="-x", cuda="-v", slots=0.5, special=0, serial=1),
         Op(
             name="abs",
             flops=1,
@@ -139,8 +130,6 @@ OPS = {
             slots=0.5,
             special=0,
             serial=2,
-            zeros="keeps",
-            sign="positive",
         ),
         Op(
             name="square",
@@ -150,8 +139,6 @@ OPS = {
             slots=1,
             special=0,
             serial=2,
-            zeros="keeps",
-            sign="positive",
         ),
         Op(
             name="exp",
@@ -161,8 +148,6 @@ OPS = {
             slots=2,
             special=1,
             serial=16,
-            zeros="ends",
-            sign="positive",
         ),
         Op(
             name="tanh",
@@ -172,8 +157,6 @@ OPS = {
             slots=15,
             special=2,
             serial=38,
-            zeros="keeps",
-            sign="keeps",
         ),
         Op(
             name="rsqrt",
@@ -183,8 +166,6 @@ OPS = {
             slots=2,
             special=1,
             serial=16,
-            zeros="ends",
-            sign="positive",
         ),
         Op(
             name="sin",
@@ -194,8 +175,7 @@ OPS = {
             slots=24,
             special=1,
             serial=175,
-            zeros="keeps",
-            sign="mixed",
+            slow="sine",
         ),
         Op(
             name="log1p",
@@ -205,8 +185,6 @@ OPS = {
             slots=25,
             special=0,
             serial=97,
-            zeros="keeps",
-            sign="positive",
         ),
         Op(
             name="sigmoid",
@@ -216,8 +194,7 @@ OPS = {
             slots=13,
             special=2,
             serial=105,
-            zeros="ends",
-            sign="positive",
+            slow="division",
         ),
         Op(
             name="silu",
@@ -227,9 +204,7 @@ OPS = {
             slots=13,
             special=3,
             serial=90,
-            zeros="keeps",
-            sign="keeps",
-            divides=True,
+            slow="division",
         ),
         Op(
             name="gelu",
@@ -239,8 +214,6 @@ OPS = {
             slots=27,
             special=1,
             serial=85,
-            zeros="keeps",
-            sign="keeps",
             stalls=True,
         ),
         Op(
@@ -251,8 +224,6 @@ OPS = {
             slots=22,
             special=2,
             serial=48,
-            zeros="keeps",
-            sign="keeps",
         ),
         Op(name="add_tensor", flops=1, definition="x + y, y a second tensor of full size", cuda="v + t", tensors=1),
         Op(name="mul_tensor", flops=1, definition="x * y, y a second tensor of full size", cuda="v * t", tensors=1),
@@ -265,11 +236,7 @@ OPS = {
 ROW_SETUP: Final = 50
 """Instructions per thread that find the column of a broadcast row (an integer division), counted as in `Op`."""
 
-SLOW_DIVISION: Final = (40.0, 400.0)
-"""Extra slots and serial cycles of a division whose numerator is zero: it calls a subroutine. From chains of relu
-followed by silu, half of whose values are zero, against silu alone (H200)."""
-
-ERF_STALL: Final = 1.1
+ERF_STALL: Final = 1.2
 """How many slots each instruction of erf takes: the one op whose time its instruction count does not give (H200)."""
 
 

@@ -2,7 +2,7 @@
 
 Values are converted to fp32, every op is done in fp32, and the result is converted back once; a fused kernel
 keeps fp32 between its ops. The expression of each op stands in the op table. Where a size is no multiple of the
-vector, the last one runs into the padding that every allocation has (512 bytes here). Default IEEE arithmetic, no
+vector, the last one is read from the padding that every allocation has (512 bytes here) and written element by element. Default IEEE arithmetic, no
 fast-math flag.
 """
 
@@ -35,7 +35,12 @@ extern "C" __global__ void __launch_bounds__({threads}) {name}({parameters}, con
 {body}
             x[j] = static_cast<{type}>(v);
         }}
-        *reinterpret_cast<uint4*>(output + base) = *reinterpret_cast<const uint4*>(x);
+        if (base + {vector} <= n) {{
+            *reinterpret_cast<uint4*>(output + base) = *reinterpret_cast<const uint4*>(x);
+        }} else {{
+            #pragma unroll
+            for (int j = 0; j < {vector}; ++j) if (base + j < n) output[base + j] = x[j];
+        }}
     }}
 }}
 """

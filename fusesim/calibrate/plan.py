@@ -23,6 +23,7 @@ _SUITES: Final[dict[str, dict[str, Callable[[], list[Case]]]]] = {
         "mix": lambda: suites.judge_suite(MIX_SEED),
         "judge": lambda: suites.judge_suite(JUDGE_SEED),
         "plain": suites.judge_plain_suite,
+        "few-passes": suites.few_passes_suite,
         "stream-judge": suites.stream_judge_suite,
     },
     "cupy": {

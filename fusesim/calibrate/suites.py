@@ -177,6 +177,17 @@ def stream_judge_suite() -> list[Case]:
     ]
 
 
+def few_passes_suite() -> list[Case]:
+    """Return short chains in graphs of one to eight passes, where the fixed cost of a replay shows; held out."""
+    return [
+        _chain("replay", ("add", "mul", "relu", "neg", "abs")[:depth], elements, sets=sets, fused=fused)
+        for sets in (1, 2, 4, 8)
+        for elements in (5000, 150_000, 900_000, 2_500_000)
+        for depth in (2, 5)
+        for fused in (True, False)
+    ]
+
+
 def cupy_suite() -> list[Case]:
     """Return chains as CuPy runs them: a ufunc per op, or one ElementwiseKernel."""
     cases = [
