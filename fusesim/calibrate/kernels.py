@@ -2,8 +2,8 @@
 
 Values are converted to fp32, every op is done in fp32, and the result is converted back once; a fused kernel
 keeps fp32 between its ops. The expression of each op stands in the op table. Where a size is no multiple of the
-vector, the last one is read from the padding that every allocation has (512 bytes here) and written element by element. Default IEEE arithmetic, no
-fast-math flag.
+vector, the last one is read from the padding that every allocation has (512 bytes here) and written element by
+element. Default IEEE arithmetic, no fast-math flag.
 """
 
 from __future__ import annotations

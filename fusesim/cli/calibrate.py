@@ -133,8 +133,8 @@ def _refuse_existing(files: Sequence[Path], *, force: bool) -> None:
 def _measure(wishes: _Wishes) -> tuple[Measurements, HardwareProfile, _Places]:
     """Measure this machine, and save the measurements."""
     plan(wishes.paths or PATHS)  # a misspelt path is said before the GPU is woken
-    busy = environment.load()
     bench = measure.open_bench(wishes.paths or PATHS)
+    busy = environment.load(bench.gpu.bus)  # nothing of this process has run yet
     if busy > environment.BUSY and not wishes.force:
         raise MeasurementError(
             f"the GPU is {busy:.0f} % busy; end what else runs on it, or measure all the same with --force"
