@@ -262,7 +262,7 @@ def test_without_a_gpu(run, home, monkeypatch):
 @pytest.mark.usefixtures("home")
 def test_a_busy_gpu_is_left_alone(run, gpu, monkeypatch):
     bench = gpu()
-    monkeypatch.setattr(command.environment, "load", lambda: 63.0)
+    monkeypatch.setattr(command.environment, "load", lambda _: 63.0)
     outcome = run("calibrate")
     assert outcome.code == 1
     assert outcome.err.startswith("fusesim: the GPU is 63 % busy; end what else runs on it")
