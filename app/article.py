@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from html import escape
 
-from . import lesson
+from . import lesson, real
 
 
 def article() -> str:
@@ -22,6 +22,7 @@ def article() -> str:
     parts = [
         '<h2 id="lesson">The lesson</h2>',
         f'<div class="columns">{"".join(_section(section) for section in lesson.SECTIONS)}</div>',
+        _real(),
         (
             f"<section><h3>{escape(lesson.TERMS_TITLE)}</h3><p>{escape(lesson.TERMS_LEAD)}</p>{_terms()}"
             f"<p>{escape(lesson.TERMS_NOTE)}</p></section>"
@@ -50,6 +51,24 @@ def _term(term: lesson.Term) -> str:
     answers = zip(lesson.TERMS_ASK, (term.bytes_saved, term.launches_saved), strict=True)
     cells = "".join(f'<td data-label="{escape(question)}">{escape(answer)}</td>' for question, answer in answers)
     return f'<tr><th scope="row">{escape(term.name)}</th><td>{escape(term.meaning)}</td>{cells}</tr>'
+
+
+def _real() -> str:
+    """Set the effects as a table, and what follows from them."""
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in ("Step", "On an H200", *real.HEADINGS))
+    body = "".join(
+        f'<tr><th scope="row">{escape(row.name)}</th><td>{escape(row.text)}</td>'
+        + "".join(
+            f'<td class="times" data-label="{escape(head)}:">{escape(times)}</td>'
+            for head, times in zip(real.HEADINGS, row.times, strict=True)
+        )
+        + "</tr>"
+        for row in real.rows()
+    )
+    table = f'<table class="steps"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
+    follows = "".join(_section(section) for section in real.sections())
+    lead = f'<h3 id="{real.ANCHOR}">{escape(real.TITLE)}</h3><p>{escape(real.LEAD)}</p>'
+    return f'<section>{lead}{table}</section><div class="columns">{follows}</div>'
 
 
 def _tries() -> str:

@@ -2,14 +2,14 @@
 
 The browser gathers what has moved into a request, and holds back the next one until this one is answered (see
 assets/workshop.js); the server answers with all that the page shows. So a slider that is dragged faster than
-answers come skips steps, and the page never lags behind the hand.
+answers come skips steps, and the page never lags behind the hand. Buttons send their changes past Dash.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dash import ALL, ClientsideFunction, Input, Output
+from dash import ClientsideFunction, Input, Output
 
 from . import ids
 from .answers import respond
@@ -37,8 +37,6 @@ def register(app: Dash, catalogue: Catalogue) -> None:
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("workshop", "collect"),
         [Input(name, "value") for name in ids.WIDGETS],
-        [Input(name, "n_clicks") for name in (ids.FOLLOW, ids.RESET)],
-        Input({"type": ids.PRESET, "value": ALL}, "n_clicks"),
     )
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("workshop", "settle"), Input(ids.ANSWER, "data")

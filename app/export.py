@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.io  # type: ignore[import-untyped, unused-ignore]
 
-from . import figures, palette, readout
+from . import figures, palette, readout, time_figure
 from .view import look_at
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def chain_html(ops: int | str | list[str], elements: int, **terms: Any) -> str:
         title=html.escape(f"A chain of {_chain(view)} on {view.point.device.name}"),
         palette=palette.style_sheet(),
         sentence=html.escape(readout.sentence(view)),
-        time=_embed(figures.time_chart(view), library=True),
+        time=_embed(time_figure.time_chart(view), library=True),
         bytes=_embed(figures.bytes_chart(view), library=False),
     )
 

@@ -4,22 +4,41 @@ from __future__ import annotations
 
 from typing import Final
 
+KIND: Final = "kind"
 OPS: Final = "ops"
+NAMES: Final = "names"
+ROW: Final = "row"
 SIZE: Final = "size"
 ELEMENTS: Final = "elements"
 DTYPE: Final = "dtype"
 DEVICE: Final = "device"
 LAUNCH: Final = "launch"
+REPEATS: Final = "repeats"
+INPUTS: Final = "inputs"
+PATH: Final = "path"
+HOST: Final = "host-interval"
 OVERHEAD: Final = "launch-overhead"
 RATE: Final = "rate"
 BANDWIDTH: Final = "bandwidth"
-WIDGETS: Final = (OPS, SIZE, ELEMENTS, DEVICE, DTYPE, LAUNCH, OVERHEAD, RATE, BANDWIDTH)
+STEP: Final = "step"
+WIDGETS: Final = (
+    *(KIND, OPS, NAMES, ROW, SIZE, ELEMENTS, DEVICE, DTYPE, LAUNCH),
+    *(REPEATS, INPUTS, PATH, HOST, OVERHEAD, RATE, BANDWIDTH, STEP),
+)
 """Controls that hold a value, in the order of the page."""
 
 PRESET: Final = "preset"
+CHAIN: Final = "chain"
+EDIT: Final = "edit"
+MODEL: Final = "model"
 FOLLOW: Final = "follow"
 RESET: Final = "reset"
 URL: Final = "url"
+"""Changes that buttons and addresses make."""
+
+REMOVE: Final = "-"
+CLEAR: Final = ""
+"""Edits of a chain besides the op that is to be appended."""
 
 REQUEST: Final = "request"
 ANSWER: Final = "answer"
@@ -30,19 +49,27 @@ ROOFLINE_CHART: Final = "roofline-chart"
 CHARTS: Final = (TIME_CHART, BYTES_CHART, ROOFLINE_CHART)
 
 UNFUSED_TIME: Final = "unfused-time"
+UNFUSED_RANGE: Final = "unfused-range"
 UNFUSED_KERNELS: Final = "unfused-kernels"
 UNFUSED_SHARE: Final = "unfused-share"
 UNFUSED_BYTES: Final = "unfused-bytes"
 FUSED_TIME: Final = "fused-time"
+FUSED_RANGE: Final = "fused-range"
 FUSED_KERNELS: Final = "fused-kernels"
 FUSED_SHARE: Final = "fused-share"
 FUSED_BYTES: Final = "fused-bytes"
 SPEEDUP: Final = "speedup"
 SAVING: Final = "saving"
+SAVING_RANGE: Final = "saving-range"
 SENTENCE: Final = "sentence"
 REASONS: Final = "reasons"
+MEANING: Final = "meaning"
+FINDING: Final = "finding"
+SOURCE: Final = "source"
+MEASURED: Final = "measured"
+ROOF_GAP: Final = "roof-gap"
 
-PROBLEMS: Final = (OPS, SIZE, DEVICE, DTYPE, LAUNCH, OVERHEAD, RATE, URL)
+PROBLEMS: Final = (KIND, ROW, SIZE, DEVICE, DTYPE, LAUNCH, REPEATS, INPUTS, PATH, HOST, OVERHEAD, RATE, STEP, URL)
 """Places where a sentence about bad input can appear: one for each group of controls, and one for the address."""
 
 
@@ -59,3 +86,13 @@ def problem(control: str) -> str:
 def label(control: str) -> str:
     """Return the id of a control's label."""
     return f"{control}-label"
+
+
+def group(control: str) -> str:
+    """Return the id of what is hidden while a control has no meaning."""
+    return f"{control}-group"
+
+
+def follow(control: str) -> str:
+    """Return the id of the button that lets a control follow again."""
+    return f"{control}-follow"

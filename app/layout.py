@@ -10,7 +10,7 @@ from dash import dcc, html
 from . import figures, ids
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from dash.development.base_component import Component
 
@@ -25,6 +25,7 @@ class Slider:
     high: float
     step: float
     marks: dict[float, str] = field(default_factory=dict)
+    dots: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class Entry:
     id: str
     label: str
     placeholder: str
+    longest: int = 80
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,44 +55,55 @@ class Switch:
     id: str
     label: str
     options: Sequence[tuple[str, str]]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Presets:
-    """Buttons, each of which sets the control that they belong to; the payload travels in the button's id."""
+class Buttons:
+    """Buttons, each of which makes one change: a label and the value that it sends.
 
+    `look` is a class name; `id`, where there is one, is the single button's.
+    """
+
+    change: str
     options: Sequence[tuple[str, str]]
+    look: str = "presets"
+    label: str = ""
+    id: str = ""
+
+
+Control = Slider | Entry | Menu | Switch | Buttons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
-    """A button that does one thing."""
+class Group:
+    """Controls that set one quantity: shown and hidden together, and with one alert unless another group has it."""
 
-    id: str
-    label: str
-
-
-Control = Slider | Entry | Menu | Switch | Presets | Action
+    owner: str
+    controls: Sequence[Control]
+    alert: bool = True
 
 
-def control_group(owner: str, controls: Sequence[Control], values: dict[str, Any]) -> Component:
+def control_group(group: Group, values: dict[str, Any], hidden: Collection[str]) -> Component:
     """Build controls that set one quantity, and the alert that speaks for them.
 
     Parameters
     ----------
-    owner : str
-        Id of the control after which the alert is named.
-    controls : sequence of Control
+    group : Group
         Descriptions, in order.
     values : dict
         What each control holds at first, by id.
+    hidden : collection of str
+        Ids of what is not shown at first.
     """
-    parts = [part for control in controls for part in _control(control, values)]
-    alert = html.P(id=ids.problem(owner), className="problem", role="alert")
-    return html.Div([*parts, alert], className="control")
+    parts = [part for control in group.controls for part in _control(control, values, hidden)]
+    if group.alert:
+        parts.append(html.P(id=ids.problem(group.owner), className="problem", role="alert"))
+    name = ids.group(group.owner)
+    return html.Div(parts, id=name, className="control", hidden=name in hidden)
 
 
-def _control(control: Control, values: dict[str, Any]) -> list[Component]:
+def _control(control: Control, values: dict[str, Any], hidden: Collection[str]) -> list[Component]:
     match control:
         case Slider():
             return _slider(control, values[control.id])
@@ -99,14 +113,8 @@ def _control(control: Control, values: dict[str, Any]) -> list[Component]:
             return _menu(control, values[control.id])
         case Switch():
             return _switch(control, values[control.id])
-        case Presets():
-            buttons = [
-                html.Button(label, id={"type": ids.PRESET, "value": value}, type="button", className="quiet")
-                for label, value in control.options
-            ]
-            return [html.Div(buttons, className="presets")]
-        case Action():
-            return [html.Button(control.label, id=control.id, type="button", className="quiet")]
+        case Buttons():
+            return _buttons(control, hidden)
 
 
 def _slider(control: Slider, value: float) -> list[Component]:
@@ -124,6 +132,7 @@ def _slider(control: Slider, value: float) -> list[Component]:
         step=control.step,
         value=value,
         marks=control.marks or None,
+        dots=control.dots,
         updatemode="drag",
         allow_direct_input=False,
     )
@@ -131,8 +140,10 @@ def _slider(control: Slider, value: float) -> list[Component]:
 
 
 def _entry(control: Entry, value: str) -> list[Component]:
+    label = html.Label(control.label, htmlFor=control.id, id=ids.label(control.id), className="minor")
+    count = html.Span(id=ids.reading(control.id), className="reading")
     return [
-        html.Label(control.label, htmlFor=control.id, id=ids.label(control.id), className="minor"),
+        html.Div([label, count], className="heading") if control.counted else label,
         dcc.Input(
             id=control.id,
             type="text",
@@ -141,7 +152,7 @@ def _entry(control: Entry, value: str) -> list[Component]:
             placeholder=control.placeholder,
             autoComplete="off",
             spellCheck=False,
-            maxLength=80,
+            maxLength=control.longest,
         ),
     ]
 
@@ -159,16 +170,37 @@ def _switch(control: Switch, value: str) -> list[Component]:
     return [
         html.Span(control.label, id=ids.label(control.id), className="label"),
         dcc.RadioItems(id=control.id, options=options, value=value, className="switch"),
+        *([html.P(control.note, className="minor")] if control.note else []),
     ]
 
 
-def chart(name: str, *, label: str, caption: str = "") -> Component:
+def button(label: str, change: str, value: str = "", **named: Any) -> Component:
+    """Build a button that makes a change; the page's script reads which one off it.
+
+    Dash is told of no click, since it looks at all that it is told of with every step of a slider.
+    """
+    sent = attributes(data_change=change, data_value=value)
+    return html.Button(label, type="button", className="quiet", disable_n_clicks=True, **sent, **named)
+
+
+def _buttons(control: Buttons, hidden: Collection[str]) -> list[Component]:
+    if control.id:
+        ((label, value),) = control.options
+        return [button(label, control.change, value, id=control.id, hidden=control.id in hidden)]
+    row = [button(label, control.change, value) for label, value in control.options]
+    named = attributes(aria_label=control.label) if control.label else {}
+    return [html.Div(row, className=control.look, role="group" if control.label else None, **named)]
+
+
+def chart(name: str, *, label: str, caption: Sequence[Component | str] = ()) -> Component:
     """Build the frame of a chart, which an answer fills."""
     graph = dcc.Graph(
         id=name, config=figures.CONFIG, responsive=True, className="graph", figure={"data": [], "layout": _BLANK}
     )
     described = html.Div(graph, className="plot", role="img", **attributes(aria_label=label))
-    return html.Figure([described, *([html.Figcaption(caption)] if caption else [])], className=f"card chart {name}")
+    return html.Figure(
+        [described, *([html.Figcaption(list(caption))] if caption else [])], className=f"card chart {name}"
+    )
 
 
 _BLANK = {

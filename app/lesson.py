@@ -1,7 +1,7 @@
 """The text of the chain page: why fusion helps, what it is not, and the words for it.
 
-Plain data, set by `layout`. A word between backticks is code. Figures in the text follow from the textbook model
-and the H100's datasheet; the tests price them again.
+Plain data, set by `article`. A word between backticks is code. Figures in the text follow from the textbook model
+and the H100's datasheet; the tests price them again. What is wrong with the textbook is in `real`.
 """
 
 from __future__ import annotations
@@ -83,9 +83,10 @@ SECTIONS: Final = (
                 "regimes end at a speedup of k, for different reasons; the shaded part of the chart is the first one."
             ),
             (
-                "This page adds launches and memory, as textbooks do. Real queues issue the next launch while the "
-                "previous kernel still runs, and small tensors are found in the L2 cache by the kernel that follows. "
-                "Both make separate kernels look better than they do here."
+                "The textbook adds launches and memory. Real queues issue the next launch while the previous kernel "
+                "still runs, and small tensors are found in the L2 cache by the kernel that follows. Both make "
+                "separate kernels look better than the textbook has them; the steps of the model, further up, "
+                "switch such effects on one at a time."
             ),
         ),
     ),
@@ -199,6 +200,10 @@ GLOSSARY: Final = (
     ("Memory-bound", "Left of the ridge point: the time is the bytes over the bandwidth."),
     ("Epilogue", "Operations done to a matrix multiplication's result before it is written."),
     ("Textbook model", "Launches plus bytes over peak bandwidth. No caches, no overlap, arithmetic for free."),
+    ("Calibrated model", "The same with what was measured on a device, or on a relative of it, effect by effect."),
+    ("Kernel floor", "What it costs the device to start and end a kernel that does nothing."),
+    ("Host interval", "The time between two launches of a host that does nothing else; it belongs to the software."),
+    ("90 % interval", "Nine in ten measurements that the model had not seen lay within it."),
 )
 
 TRY_LEAD: Final = "Each link sets the controls."
@@ -207,5 +212,17 @@ TRIES: Final = (
     ("The same chain on one token: almost the same speedup, all of it from launches.", "?ops=20&elements=4096"),
     ("One token in a CUDA graph: cheaper launches, the same bytes.", "?ops=5&elements=4096&launch=graph"),
     ("A GPU with a tenth of the bandwidth: launches matter less.", "?ops=5&elements=4194304&device=t4"),
+    (
+        "Eight GELUs on an H200, calibrated: step the model back to see where 8x comes from.",
+        "?ops=gelu*8&elements=33554432&device=h200-sxm&model=calibrated",
+    ),
+    (
+        "The lesson's five ops on an H200, with what was measured there.",
+        "?ops=add,mul,relu,neg,abs&elements=1048576&device=h200-sxm&model=calibrated",
+    ),
+    (
+        "The same in a CUDA graph, replayed as it was for the measurement.",
+        "?ops=add,mul,relu,neg,abs&elements=1048576&device=h200-sxm&launch=graph&model=calibrated&inputs=rotating",
+    ),
     ("Launches for free: what is left is memory, at every size.", "?ops=5&elements=4096&launch_overhead=0us"),
 )

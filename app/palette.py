@@ -11,6 +11,10 @@ from typing import Final
 
 UNFUSED: Final = "#D55E00"
 FUSED: Final = "#0072B2"
+UNFUSED_BAND: Final = "rgba(213, 94, 0, 0.22)"
+FUSED_BAND: Final = "rgba(0, 114, 178, 0.22)"
+"""The two colours, pale: the interval around a line."""
+
 INK: Final = "#76808C"
 """Axes and labels of a figure: a grey that reads on white and on near-black; the page's style sheet sharpens it."""
 

@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from fusesim import units
-from fusesim.schedule import TEXTBOOK_REPLAY
+from fusesim import explain, units
 
-from . import ids
+from . import effects, ids
+from .settings import ROTATING
 
 if TYPE_CHECKING:
     from fusesim.records import Price
 
-    from .controls import Settings
+    from .settings import Settings
     from .view import View
+
+BINDS: Final = {
+    "launch": "launches",
+    "host": "the host",
+    "dram": "memory",
+    "l2": "the cache's path",
+    "issue": "instructions",
+    "sfu": "special functions",
+    "tensor": "tensor cores",
+}
+"""What decides a time, in a word or two."""
 
 
 def figures(view: View) -> dict[str, str]:
     """Return the figures that a learner should read off, by the id of their place."""
     price = view.point
     unfused, fused = price.unfused, price.fused
+    known = view.has_interval
+    unknown = "no interval"
     return {
         ids.UNFUSED_TIME: time(unfused.time),
+        ids.UNFUSED_RANGE: between(unfused.interval) if known else unknown,
         ids.UNFUSED_KERNELS: kernels(unfused),
         ids.UNFUSED_SHARE: units.format_share(float(unfused.launch_share)),
         ids.UNFUSED_BYTES: size(unfused.bytes_moved),
         ids.FUSED_TIME: time(fused.time),
+        ids.FUSED_RANGE: between(fused.interval) if known else unknown,
         ids.FUSED_KERNELS: kernels(fused),
         ids.FUSED_SHARE: units.format_share(float(fused.launch_share)),
         ids.FUSED_BYTES: size(fused.bytes_moved),
         ids.SPEEDUP: units.format_ratio(float(price.speedup)),
         ids.SAVING: time(price.saving),
+        ids.SAVING_RANGE: between(price.saving_interval) if known and unfused.kernels > 1 else "",
         ids.SENTENCE: sentence(view),
     }
 
@@ -47,28 +63,77 @@ def sentence(view: View) -> str:
 
 
 def reasons(view: View) -> list[str]:
-    """Return the library's explanation as sentences that begin and end like sentences."""
-    return [f"{reason[0].upper()}{reason[1:]}." for reason in view.point.explain()]
+    """Return the library's explanation as sentences that begin and end like sentences.
+
+    Between textbook and calibrated no interval is known and the host may not count yet, so nothing is said of them.
+    """
+    price = view.point
+    if view.calibrated and not view.complete:
+        told = [explain.verdict(price), *explain.binds(price), *explain.served(price), *explain.capacity(price)]
+    else:
+        told = price.explain()
+    return [f"{reason[0].upper()}{reason[1:]}." for reason in told]
+
+
+def stepper(settings: Settings, view: View) -> dict[str, str]:
+    """Return the words beside the model's stepper, by the id of their place."""
+    return {
+        ids.reading(ids.STEP): effects.title(settings.step),
+        ids.MEANING: effects.meaning(settings.step),
+        ids.FINDING: effects.finding(view, settings.step),
+        ids.SOURCE: effects.source(view),
+        ids.ROOF_GAP: "what launches cost"
+        if not view.calibrated
+        else "what launches, latency and instructions beyond the FLOP cost; the cache may lift a chain above it",
+    }
 
 
 def readings(settings: Settings, view: View) -> dict[str, str]:
     """Return what each slider stands at, by the id of the place beside its label."""
-    overhead = time(settings.overhead) if settings.overhead else "0 us"
-    rate = units.format_quantity(view.bandwidth, units.BANDWIDTH)
-    datasheet = units.format_quantity(view.point.device.dram_bandwidth, units.BANDWIDTH)
+    overhead = time(view.overhead) if view.overhead else "0 us"
+    node = f"{overhead} per node + {time(view.replay)} per replay"
     return {
-        ids.reading(ids.OPS): f"{settings.ops}",
-        ids.reading(ids.SIZE): f"{units.format_count(settings.elements)} values, {size(view.point.fused.bytes_read)}",
-        ids.reading(ids.OVERHEAD): f"{overhead} per kernel"
-        if settings.launch == "stream"
-        else f"{overhead} per node + {time(TEXTBOOK_REPLAY)} per replay",
-        ids.reading(ids.RATE): f"{rate}, device has {datasheet}" if view.overridden else f"{rate}, as the device",
+        ids.reading(ids.OPS): f"{settings.length}",
+        ids.reading(ids.NAMES): f"{settings.length} of 32",
+        ids.reading(
+            ids.SIZE
+        ): f"{units.format_count(settings.elements)} values, {size(view.point.fused.bytes_written)}",
+        ids.reading(ids.REPEATS): "1 pass" if view.repeats == 1 else f"{units.format_count(view.repeats)} passes",
+        ids.reading(ids.HOST): _host(view),
+        ids.reading(ids.OVERHEAD): node if settings.launch == "graph" else f"{overhead} per kernel",
+        ids.reading(ids.RATE): _rate(view),
     }
+
+
+def measured_note(settings: Settings, view: View) -> str:
+    """Say what the measured points are, and what to set for the same conditions where they differ."""
+    if not view.measured:
+        return ""
+    sets = [row.sets for row in view.measured]
+    note = f"Hollow marks: measured on one {view.point.device.name}, launched from C++. "
+    if settings.launch != "graph":
+        return note
+    rotated = f"A graph held {max(sets)} passes, {min(sets)} of the largest, each on buffers of its own"
+    alike = settings.inputs == ROTATING and settings.repeats is None
+    return f"{note}{rotated}{'.' if alike else ': for the same here, choose the inputs to be rotating.'}"
 
 
 def time(value: object) -> str:
     """Write a time. [s]."""
     return units.format_quantity(float(value), units.TIME)  # type: ignore[arg-type]
+
+
+def between(interval: tuple[object, object]) -> str:
+    """Write an interval of times, the unit once where it is the same.
+
+    Examples
+    --------
+    >>> between((82e-6, 87.3e-6)), between((999e-9, 1.1e-6))
+    ('82.0 to 87.3 us', '999.0 ns to 1.1 us')
+    """
+    low, high = (time(end) for end in interval)
+    number, unit = low.split(" ")
+    return f"{number} to {high}" if high.endswith(f" {unit}") else f"{low} to {high}"
 
 
 def size(value: object) -> str:
@@ -80,3 +145,18 @@ def kernels(price: Price) -> str:
     """Write how many kernels."""
     count = int(price.kernels)
     return "1 kernel" if count == 1 else f"{count} kernels"
+
+
+def _host(view: View) -> str:
+    """Say how often the host launches; a path's own interval moves with the host's load."""
+    interval = time(view.host_interval) if view.host_interval else "0 us"
+    return f"{interval} a launch" + (f", {between((view.host.low, view.host.high))}" if view.host else "")
+
+
+def _rate(view: View) -> str:
+    """Say which bandwidth counts, and whose it is."""
+    peak, reached = (units.format_quantity(rate, units.BANDWIDTH) for rate in (view.peak_bandwidth, view.bandwidth))
+    if peak != reached:
+        return f"{peak}, {reached} reached"
+    datasheet = units.format_quantity(view.point.device.dram_bandwidth, units.BANDWIDTH)
+    return f"{peak}, device has {datasheet}" if view.overridden else f"{peak}, as the device"

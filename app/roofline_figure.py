@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def roofline_chart(view: View) -> Figure:
     """Show the chain under the device's roof before and after fusion.
 
-    A chain stands at its arithmetic intensity and at the rate that it reaches; the dotted line up to the roof is
-    what launches cost it.
+    A chain stands at its arithmetic intensity and at the rate that it reaches; the dotted line leads to the roof.
     """
     intensities, rates = view.roof
     reached = [_reached(one_side(view.point, side)) for side in SIDES]
@@ -44,7 +43,7 @@ def _reached(price: Price) -> tuple[float, float]:
 
 def _roof_span(view: View) -> tuple[float, float]:
     """Return the decades of intensity that show both chains and the ridge."""
-    ridge = float(view.point.ridge_point)
+    ridge = view.ridge
     shown = [one_side(view.point, side).arithmetic_intensity for side in SIDES]
     return decades([*shown, 10.0, *([] if math.isnan(ridge) else [ridge * 3])])
 
@@ -65,10 +64,10 @@ def _roof(view: View) -> Figure:
 
 
 def _drop(view: View, side: str) -> Figure:
-    """Connect a chain with the roof above it."""
+    """Connect a chain with the roof; the textbook, in which arithmetic is free, knows the slope alone."""
     price = one_side(view.point, side)
     intensity, rate = _reached(price)
-    ceiling = float(price.flops / price.memory_time)
+    ceiling = float(view.attainable(intensity) if view.calibrated else price.flops / price.memory_time)
     return {
         "type": "scatter",
         "mode": "lines",
@@ -99,7 +98,7 @@ def _roof_names(view: View, low: float, high: float) -> list[Figure]:
     """Write the two ceilings beside their lines."""
     rate = units.format_quantity(view.bandwidth, units.BANDWIDTH)
     text = {"showarrow": False, "xref": "x", "yref": "y"}
-    ridge = float(view.point.ridge_point)
+    ridge = view.ridge
     middle = (low + high) / 2 if math.isnan(ridge) else math.log10(ridge) - 0.3
     names = [
         text

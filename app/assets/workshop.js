@@ -14,13 +14,19 @@
 
     const isEmpty = (record) => Object.keys(record).length === 0;
 
+    /* Join changes that were lost on their way with later ones; edits of the chain add up. */
+    function together(lost, later) {
+        const edit = [...(lost.edit || []), ...(later.edit || [])];
+        return {...lost, ...later, ...(edit.length ? {edit} : {})};
+    }
+
     /* Return the next request, or null while one is in the air or nothing has changed. */
     function nextRequest() {
         const lost = gate.sent && Date.now() - gate.since > PATIENCE;
         if (isEmpty(gate.waiting) || (gate.sent && !lost)) {
             return null;
         }
-        gate.sent = lost ? {...gate.sent, ...gate.waiting} : gate.waiting;
+        gate.sent = lost ? together(gate.sent, gate.waiting) : gate.waiting;
         gate.waiting = {};
         Object.assign(gate.shown, gate.sent);
         gate.since = Date.now();
@@ -54,21 +60,22 @@
 
     /* Note a control that holds something else than was last known. Dash's own list of what has moved is not used:
        it forgets controls when callbacks come thick and fast. */
-    function note({id, property, value}) {
-        const name = typeof id === "string" ? id : JSON.stringify(id);
-        if (value === gate.shown[name] || (property === "n_clicks" && !value)) {
-            return;
-        }
-        if (property === "value") {
+    function note({id, value}) {
+        if (value !== gate.shown[id]) {
             gate.waiting[id] = value;
-            return;
         }
-        gate.shown[name] = value;
-        if (id === "reset") {
+    }
+
+    /* Note what a button sends: a whole new view, one more edit of the chain, or a value. */
+    function press({change, value}) {
+        if (change === "reset") {
             gate.waiting = {url: ""};
+        } else if (change === "edit") {
+            gate.waiting.edit = [...(gate.waiting.edit || []), value];
         } else {
-            gate.waiting[id.type || id] = id.value || true;
+            gate.waiting[change] = value;
         }
+        send();
     }
 
     function collect() {
@@ -103,6 +110,13 @@
         }
     }
 
+    /* Show what has a meaning in the view, and nothing else. */
+    function reveal(hidden) {
+        for (const part of document.querySelectorAll(".control, .controls button[id]")) {
+            part.hidden = hidden.includes(part.id);
+        }
+    }
+
     /* Let controls follow the view, except those that the learner has just set, or is setting. */
     function sync(widgets, sent) {
         for (const [id, value] of Object.entries(widgets)) {
@@ -122,6 +136,9 @@
         gate.sent = null;
         gate.query = answer.query;
         write(answer);
+        if (answer.hidden) {
+            reveal(answer.hidden);
+        }
         window.clearTimeout(gate.syncing);
         if (Object.keys(sent).every((id) => id in answer.widgets)) {
             gate.syncing = window.setTimeout(() => sync(answer.widgets, sent), STILL);
@@ -138,19 +155,19 @@
 
     /* Name each slider after its label, let it say its reading, and make groups of radio buttons what they are. */
     function nameControls() {
-        const panel = document.querySelector(".panel");
-        for (const thumb of panel.querySelectorAll("[role=slider]")) {
+        const all = (selector) => document.querySelectorAll(`.controls ${selector}`);
+        for (const thumb of all("[role=slider]")) {
             const id = thumb.closest(".dash-slider-container").id;
             const reading = document.getElementById(`${id}-reading`).textContent;
             thumb.setAttribute("aria-labelledby", `${id}-label`);
             thumb.setAttribute("aria-valuetext", reading);
         }
-        for (const group of panel.querySelectorAll(".switch")) {
+        for (const group of all(".switch")) {
             group.setAttribute("role", "radiogroup");
             group.setAttribute("aria-labelledby", `${group.id}-label`);
             group.querySelectorAll("[role=option]").forEach((option) => option.removeAttribute("role"));
         }
-        for (const alert of panel.querySelectorAll(".problem")) {
+        for (const alert of all(".problem")) {
             for (const input of alert.parentElement.querySelectorAll("input[type=text], [role=slider]")) {
                 input.setAttribute("aria-invalid", String(alert.textContent !== ""));
                 input.setAttribute("aria-describedby", alert.id);
@@ -159,8 +176,7 @@
     }
 
     function watchControls() {
-        const panel = document.querySelector(".panel");
-        if (panel && !panel.dataset.watched) {
+        for (const panel of document.querySelectorAll(".controls:not([data-watched])")) {
             panel.dataset.watched = "yes";
             panel.addEventListener("submit", (event) => event.preventDefault());
             new MutationObserver(nameControls).observe(panel, {childList: true, characterData: true, subtree: true});
@@ -175,6 +191,10 @@
         }
     });
     document.addEventListener("click", (event) => {
+        const button = event.target.closest("button[data-change]");
+        if (button) {
+            press(button.dataset);
+        }
         const link = event.target.closest("a[href^='?']");
         if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
             event.preventDefault();

@@ -3,35 +3,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dash import dcc, html
 
 from fusesim.ops import DTYPES
+from fusesim.ops import OPS as OP_TABLE
+from fusesim.paths import STYLES
 
-from .. import controls, ids, layout
-from ..controls import Settings
-from ..layout import Action, Entry, Menu, Presets, Slider, Switch
+from .. import controls, ids, layout, widgets
+from ..chain_text import FIVE, MAX_OPS, TEXT_LIMIT
+from ..layout import Buttons, Entry, Group, Menu, Slider, Switch
+from ..settings import STOPS, Settings
+from ..view import look
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection
 
     from dash.development.base_component import Component
 
     from ..catalogue import Catalogue
-    from ..layout import Control
 
 PATH: Final = "/"
 TITLE: Final = "Fusing a chain of kernels"
 
+KIND = Switch(id=ids.KIND, label="Chain of", options=(("identical", "identical ops"), ("named", "named ops")))
+CHAINS = Buttons(change=ids.CHAIN, options=(("8 x GELU", "gelu x8"), ("The lesson's five ops", FIVE)))
 OPS = Slider(
     id=ids.OPS,
     label="Operations in the chain, k",
     low=1,
-    high=controls.MAX_OPS,
+    high=MAX_OPS,
     step=1,
     marks={1: "1", 8: "8", 16: "16", 24: "24", 32: "32"},
 )
+NAMES = Entry(
+    id=ids.NAMES, label="Names, in order", placeholder="gelu x8, or add, mul, relu", longest=TEXT_LIMIT, counted=True
+)
+APPEND = Buttons(
+    change=ids.EDIT, options=tuple((name, name) for name in OP_TABLE), look="chips", label="Append an op to the chain"
+)
+SHORTEN = Buttons(change=ids.EDIT, options=(("Remove last", ids.REMOVE), ("Clear", ids.CLEAR)))
+ROW = Entry(id=ids.ROW, label="Row length, a divisor of the size", placeholder="4096")
 SIZE = Slider(
     id=ids.SIZE,
     label="Tensor size",
@@ -40,10 +53,37 @@ SIZE = Slider(
     step=0.25,
     marks={10: "1 024", 15: "33k", 20: "1M", 25: "34M", 30: "1G"},
 )
-PRESETS = Presets(options=(("One decoded token, 4 096", "4096"), ("8 192 x 4 096", "8192x4096")))
+PRESETS = Buttons(change=ids.PRESET, options=(("One decoded token, 4 096", "4096"), ("8 192 x 4 096", "8192x4096")))
 ELEMENTS = Entry(id=ids.ELEMENTS, label="Exact number of values", placeholder="4096, 2^20 or 8192x4096")
 DTYPE = Switch(id=ids.DTYPE, label="Element type", options=tuple((name, name) for name in DTYPES))
-LAUNCH = Switch(id=ids.LAUNCH, label="Launched from", options=(("stream", "stream"), ("graph", "CUDA graph")))
+LAUNCH = Switch(
+    id=ids.LAUNCH,
+    label="Launched",
+    options=(("stream", "on a stream"), ("latency", "from idle"), ("graph", "in a graph")),
+)
+REPEATS = Slider(
+    id=ids.REPEATS,
+    label="Passes per replay",
+    low=controls.REPEAT_EXPONENTS[0],
+    high=controls.REPEAT_EXPONENTS[1],
+    step=1,
+    marks={0: "1", 4: "16", 8: "256", 12: "4 096"},
+)
+INPUTS = Switch(
+    id=ids.INPUTS,
+    label="Inputs",
+    options=tuple((name, name) for name in controls.INPUTS),
+    note="Cold: in memory. Warm: in the cache from the pass before. Rotating: over up to 256 buffer sets.",
+)
+PATH_OF = Switch(id=ids.PATH, label="Whose kernels", options=tuple((name, name) for name in STYLES))
+HOST = Slider(
+    id=ids.HOST,
+    label="Host interval",
+    low=0,
+    high=controls.MAX_HOST,
+    step=0.1,
+    marks={0: "0", 15: "15", 30: "30", 45: "45", 60: "60 us"},
+)
 OVERHEAD = Slider(
     id=ids.OVERHEAD,
     label="Launch overhead",
@@ -61,37 +101,77 @@ RATE = Slider(
     marks={11: "0.1", 12: "1", 13: "10 TB/s"},
 )
 BANDWIDTH = Entry(id=ids.BANDWIDTH, label="Exact bandwidth", placeholder="empty: as the device")
-FOLLOW = Action(id=ids.FOLLOW, label="Follow the device")
+STEP = Slider(
+    id=ids.STEP,
+    label="Model",
+    low=0,
+    high=len(STOPS) - 1,
+    step=1,
+    marks=dict(enumerate(STOPS)),
+    dots=True,
+)
+ENDS = Buttons(change=ids.MODEL, options=(("Textbook", STOPS[0]), ("Calibrated", STOPS[-1])))
 
 
-def groups(catalogue: Catalogue) -> Mapping[str, Sequence[Control]]:
-    """Return the page's controls, those that set one quantity together, by the control that names their alert."""
+def follow(control: str, label: str) -> Buttons:
+    """Return the button that lets a control follow again."""
+    return Buttons(id=ids.follow(control), change=ids.FOLLOW, options=((label, control),))
+
+
+def groups(catalogue: Catalogue) -> tuple[Group, ...]:
+    """Return the panel's controls, those that set one quantity together."""
     devices = Menu(id=ids.DEVICE, label="Device", options=[(device.id, device.name) for device in catalogue.profiles])
-    return {
-        ids.OPS: (OPS,),
-        ids.SIZE: (SIZE, PRESETS, ELEMENTS),
-        ids.DEVICE: (devices,),
-        ids.DTYPE: (DTYPE,),
-        ids.LAUNCH: (LAUNCH,),
-        ids.OVERHEAD: (OVERHEAD,),
-        ids.RATE: (RATE, BANDWIDTH, FOLLOW),
-    }
+    return (
+        Group(owner=ids.KIND, controls=(KIND, CHAINS)),
+        Group(owner=ids.OPS, controls=(OPS,), alert=False),
+        Group(owner=ids.NAMES, controls=(NAMES, APPEND, SHORTEN), alert=False),
+        Group(owner=ids.ROW, controls=(ROW,)),
+        Group(owner=ids.SIZE, controls=(SIZE, PRESETS, ELEMENTS)),
+        Group(owner=ids.DEVICE, controls=(devices,)),
+        Group(owner=ids.DTYPE, controls=(DTYPE,)),
+        Group(owner=ids.LAUNCH, controls=(LAUNCH,)),
+        Group(owner=ids.REPEATS, controls=(REPEATS, follow(ids.REPEATS, "As the inputs rotate"))),
+        Group(owner=ids.INPUTS, controls=(INPUTS,)),
+        Group(owner=ids.PATH, controls=(PATH_OF,)),
+        Group(owner=ids.HOST, controls=(HOST, follow(ids.HOST, "Follow the path"))),
+        Group(owner=ids.OVERHEAD, controls=(OVERHEAD, follow(ids.OVERHEAD, "Follow the model"))),
+        Group(owner=ids.RATE, controls=(RATE, BANDWIDTH, follow(ids.RATE, "Follow the device"))),
+    )
 
 
 def build(catalogue: Catalogue) -> Component:
     """Build the page, its controls at the default view; charts and figures arrive with the first answer."""
+    view = look(Settings(), catalogue)
+    values, hidden = widgets.widget_values(Settings(), view), widgets.hidden(Settings(), view)
     return html.Div(
-        [_panel(catalogue), _charts(), dcc.Store(id=ids.REQUEST), dcc.Store(id=ids.ANSWER)],
+        [
+            _panel(catalogue, values, hidden),
+            _stepper(values),
+            _charts(),
+            dcc.Store(id=ids.REQUEST),
+            dcc.Store(id=ids.ANSWER),
+        ],
         className="live",
     )
 
 
-def _panel(catalogue: Catalogue) -> Component:
-    values = controls.widget_values(Settings(), catalogue)
-    parts = [layout.control_group(owner, parts, values) for owner, parts in groups(catalogue).items()]
-    start_over = html.Button("Start over", id=ids.RESET, type="button", className="quiet")
+def _panel(catalogue: Catalogue, values: dict[str, Any], hidden: Collection[str]) -> Component:
+    parts = [layout.control_group(group, values, hidden) for group in groups(catalogue)]
+    start_over = layout.button("Start over", ids.RESET, id=ids.RESET)
     named = layout.attributes(aria_labelledby="settings")
-    return html.Form([html.H2("Settings", id="settings"), *parts, start_over], className="card panel", **named)
+    return html.Form([html.H2("Settings", id="settings"), *parts, start_over], className="card panel controls", **named)
+
+
+def _stepper(values: dict[str, Any]) -> Component:
+    """Build the slider from textbook to calibrated, with words for where it stands."""
+    told = [
+        html.P(id=ids.MEANING, className="meaning"),
+        html.P(id=ids.FINDING, className="finding", **layout.attributes(aria_live="polite")),
+        html.P(id=ids.SOURCE, className="source"),
+    ]
+    group = layout.control_group(Group(owner=ids.STEP, controls=(STEP, ENDS)), values, ())
+    heading = html.H2("From textbook to calibrated", className="unseen")
+    return html.Section([heading, group, html.Div(told, className="told")], className="card stepper controls")
 
 
 def _charts() -> Component:
@@ -99,13 +179,16 @@ def _charts() -> Component:
         layout.chart(
             ids.TIME_CHART,
             label="Time of the chain, unfused and fused, against tensor size, both axes logarithmic.",
-            caption="Shaded: launches take the larger part of the time; dark for both ways, light for one.",
+            caption=(
+                "Shaded: launches take the larger part of the time; dark for both ways, light for one. ",
+                html.Span(id=ids.MEASURED),
+            ),
         ),
         layout.chart(ids.BYTES_CHART, label="Bytes moved, unfused and fused, at the chosen size."),
         layout.chart(
             ids.ROOFLINE_CHART,
             label="The chain before and after fusion under the device's roofline.",
-            caption="The dotted line is the distance to the roof: what launches cost.",
+            caption=("The dotted line is the distance to the roof: ", html.Span(id=ids.ROOF_GAP), "."),
         ),
     ]
     reasons = html.Div([html.H3("What decides here"), html.Ul(id=ids.REASONS)], className="card reasons")

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from dash import no_update
@@ -6,11 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusesim
-from app import ids
+from app import ids, readout
+from app.address import from_query, to_query
 from app.answers import respond
-from app.catalogue import shipped
-from app.controls import Settings, from_query, to_query
+from app.catalogue import shipped, stock
+from app.settings import STOPS, Settings
+from app.view import look
 from fusesim import units
+from fusesim.machine import EFFECTS
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -18,6 +22,7 @@ JSON = st.recursive(
     max_leaves=8,
 )
 DEVICES = shipped()
+BUTTONS = (ids.PRESET, ids.CHAIN, ids.EDIT, ids.MODEL, ids.FOLLOW, ids.URL)
 
 
 def ask(catalogue, settings="", **changes):
@@ -85,7 +90,7 @@ def test_the_next_good_input_clears_the_alert(catalogue):
 def test_a_malformed_address_shows_the_defaults_and_a_note(catalogue):
     answer = ask(catalogue, url="?ops=0")
     assert texts(answer)[ids.UNFUSED_TIME] == "220.3 us"
-    assert "ops is 0" in texts(answer)[ids.problem(ids.URL)]
+    assert 'ops "0" is not a whole number' in texts(answer)[ids.problem(ids.URL)]
 
 
 def test_the_reasons_are_the_librarys(catalogue):
@@ -95,7 +100,9 @@ def test_the_reasons_are_the_librarys(catalogue):
     ]
 
 
-@given(request=JSON | st.fixed_dictionaries({"changes": st.dictionaries(st.sampled_from(ids.WIDGETS), JSON)}))
+@given(
+    request=JSON | st.fixed_dictionaries({"changes": st.dictionaries(st.sampled_from((*ids.WIDGETS, *BUTTONS)), JSON)})
+)
 def test_any_request_gets_an_answer(request):
     answer = respond(request, DEVICES)
     assert set(answer) == {"charts", "answer"}
@@ -109,7 +116,12 @@ def test_any_request_gets_an_answer(request):
             ids.ELEMENTS: st.integers(1, 10**18).map(str),
             ids.DTYPE: st.sampled_from(["fp64", "bf16", "int8"]),
             ids.DEVICE: st.sampled_from(["h100-sxm", "t4", "mi300x"]),
-            ids.LAUNCH: st.sampled_from(["stream", "graph"]),
+            ids.LAUNCH: st.sampled_from(["stream", "latency", "graph"]),
+            ids.STEP: st.integers(0, len(STOPS) - 1),
+            ids.INPUTS: st.sampled_from(["cold", "warm", "rotating"]),
+            ids.PATH: st.sampled_from(["cuda", "cupy", "torch", "inductor"]),
+            ids.REPEATS: st.integers(0, 12),
+            ids.HOST: st.floats(0, 60),
             ids.OVERHEAD: st.floats(0, 20),
             ids.BANDWIDTH: st.sampled_from(["", "1 MB/s", "1 EB/s"]),
         }
@@ -121,5 +133,110 @@ def test_all_good_settings_can_be_drawn(changes):
     json.dumps(answer, allow_nan=False)
 
 
-def test_an_answer_is_small(catalogue):
-    assert len(json.dumps(ask(catalogue, ops=5))) < 20_000
+@pytest.mark.parametrize("query", ["", "?model=calibrated&device=h200-sxm&ops=gelu*8"])
+def test_an_answer_is_small(query, catalogue):
+    assert len(json.dumps(ask(catalogue, url=query))) < 30_000
+
+
+GELUS = "?ops=gelu*8&device=h200-sxm&model=calibrated"
+
+
+def test_eight_gelus_are_not_eight_times_as_fast(catalogue):
+    price = fusesim.price_chain(["gelu"] * 8, 8192 * 4096, device="h200-sxm", model="calibrated")
+    shown = texts(ask(catalogue, url=GELUS))
+    assert shown[ids.SPEEDUP] == units.format_ratio(float(price.speedup))
+    assert float(price.speedup) < 2
+    assert shown[ids.UNFUSED_RANGE] == readout.between(price.unfused.interval)
+    assert shown[ids.FUSED_RANGE] == readout.between(price.fused.interval)
+    assert shown[ids.SAVING_RANGE] == readout.between(price.saving_interval)
+    assert texts(ask(catalogue, to_query(Settings(ops=("gelu",) * 8)), model="textbook"))[ids.SPEEDUP] == "8.00x"
+
+
+@pytest.mark.parametrize("step", range(len(STOPS)))
+@pytest.mark.parametrize("launch", ["stream", "latency", "graph"])
+def test_each_step_says_what_it_changed(step, launch, catalogue):
+    settings = Settings(ops=("gelu",) * 8, device="h200-sxm", step=step, launch=launch, elements=2**20)
+    shown = texts(ask(catalogue, to_query(settings), size=20))
+    before, now = (look(replace(settings, step=max(at, 0)), catalogue).point for at in (step - 1, step))
+    model = "textbook" if step == 0 else f"{step} of {len(EFFECTS)}" if step < len(EFFECTS) else "calibrated"
+    assert shown[ids.reading(ids.STEP)].startswith(model)
+    assert shown[ids.MEANING].endswith(".")
+    was, is_now = (float(price.unfused.time) for price in (before, now))
+    if step and abs(is_now / was - 1) > 0.01:
+        assert f"instead of {units.format_quantity(was, units.TIME, like=max(was, is_now))}" in shown[ids.FINDING]
+    elif was == is_now and float(before.fused.time) == float(now.fused.time):
+        assert "no change here" in shown[ids.FINDING] or step == 0
+
+
+def test_the_cache_says_what_it_keeps(catalogue):
+    finding = texts(ask(catalogue, url="?ops=5&elements=4096&device=h200-sxm&model=cache"))[ids.FINDING]
+    assert finding.startswith("The cache keeps 100 % of the intermediates: unfused ")
+    warm = texts(ask(catalogue, url="?ops=5&elements=4096&device=h200-sxm&model=cache&inputs=warm"))[ids.FINDING]
+    assert warm.startswith("The cache serves ")
+    assert texts(ask(catalogue, url="?ops=1&model=cache"))[ids.FINDING].startswith("A single kernel leaves nothing")
+
+
+def test_a_device_without_its_own_calibration_says_so(catalogue):
+    own, other = (texts(ask(catalogue, url=f"?model=calibrated&device={name}")) for name in ("h200-sxm", "h100-sxm"))
+    assert own[ids.SOURCE] == "Parameters measured on h200-sxm."
+    assert "transferred from h200-sxm" in other[ids.SOURCE]
+    assert own[ids.UNFUSED_RANGE] != other[ids.UNFUSED_RANGE]
+
+
+def test_between_the_ends_no_interval_is_claimed(catalogue):
+    shown = texts(ask(catalogue, url="?model=cache"))
+    assert (shown[ids.UNFUSED_RANGE], shown[ids.FUSED_RANGE], shown[ids.SAVING_RANGE]) == (*["no interval"] * 2, "")
+    assert not any("confidence" in reason for reason in ask(catalogue, url="?model=cache")["answer"]["reasons"])
+
+
+def test_calibrated_reasons_are_the_librarys(catalogue):
+    price = fusesim.price_chain(["gelu"] * 8, 8192 * 4096, device="h200-sxm", model="calibrated")
+    told = [reason.rstrip(".").lower() for reason in ask(catalogue, url=GELUS)["answer"]["reasons"]]
+    assert told == [reason.lower() for reason in price.explain()]
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """A device whose file states no SMs, so that only the textbook can price it."""
+    profile = fusesim.device("h100-sxm")
+    return stock([profile.model_copy(update={"id": "bare", "chip": profile.chip.model_copy(update={"sms": None})})])
+
+
+def test_a_device_for_the_textbook_only_stays_there_and_says_why(bare):
+    for answer in (ask(bare, "?device=bare", step=3), ask(bare, url="?device=bare&model=calibrated")):
+        shown = texts(answer)
+        assert "only the textbook can price it" in shown[ids.problem(ids.STEP)]
+        assert shown[ids.UNFUSED_TIME] == "220.3 us"
+        assert answer["answer"]["widgets"][ids.STEP] == 0
+    assert texts(ask(bare, "?device=bare", ops=3))[ids.problem(ids.STEP)] == ""
+
+
+def test_sliders_follow_the_calibrated_device(catalogue):
+    answer = ask(catalogue, url="?model=calibrated&device=h200-sxm&launch=graph")
+    run = fusesim.price_chain(5, 8192 * 4096, device="h200-sxm", model="calibrated", launch="graph").unfused.parts
+    assert answer["answer"]["widgets"][ids.OVERHEAD] == pytest.approx(run.situation.floor * 1e6)
+    assert "reached" in texts(answer)[ids.reading(ids.RATE)]
+    moved = texts(ask(catalogue, "?model=calibrated&device=h200-sxm&launch=graph", launch_overhead=2))
+    assert moved[ids.reading(ids.OVERHEAD)].startswith("2.0 us per node")
+
+
+def test_an_emptied_chain_waits_for_its_first_op(catalogue):
+    emptied = ask(catalogue, to_query(Settings(ops=("add",))), edit=[ids.REMOVE])
+    assert set(emptied["charts"].values()) == {no_update}
+    assert texts(emptied)[ids.problem(ids.KIND)] == "The chain is empty: pick its first op."
+    assert emptied["answer"]["widgets"] == {ids.NAMES: ""}
+    begun = ask(catalogue, emptied["answer"]["query"], edit=["gelu"])
+    assert begun["answer"]["widgets"][ids.NAMES] == "gelu"
+    assert texts(begun)[ids.problem(ids.KIND)] == ""
+    reloaded = texts(ask(catalogue, url=emptied["answer"]["query"]))
+    assert "empty chain" in reloaded[ids.problem(ids.URL)]
+    assert reloaded[ids.UNFUSED_TIME] == "220.3 us"
+
+
+def test_a_measured_graph_tells_how_to_be_matched(catalogue):
+    chain = "?ops=add,mul,relu,neg,abs&device=h200-sxm&launch=graph"
+    assert "choose the inputs to be rotating" in texts(ask(catalogue, url=chain))[ids.MEASURED]
+    matched = ask(catalogue, url=f"{chain}&inputs=rotating&elements=4096")
+    assert "choose" not in texts(matched)[ids.MEASURED]
+    assert texts(matched)[ids.reading(ids.REPEATS)] == "256 passes"
+    assert texts(ask(catalogue, url=""))[ids.MEASURED] == ""

@@ -3,11 +3,13 @@ import re
 import pytest
 
 import fusesim
-from app import create_app, export, ids, lesson, palette
+from app import create_app, export, ids, lesson, palette, real
+from app.address import from_query
+from app.answers import respond
 from app.article import article
-from app.controls import from_query
 from app.pages import chain
 from fusesim import units
+from fusesim.machine import EFFECTS
 from fusesim.units import format_quantity
 
 URL = re.compile(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""")
@@ -62,13 +64,14 @@ def test_every_place_that_an_answer_writes_to_is_on_the_page(client, catalogue):
     }
     places = {ids.problem(control) for control in ids.PROBLEMS}
     places |= {ids.reading(control) for control in (ids.OPS, ids.SIZE, ids.OVERHEAD, ids.RATE)}
-    places |= {ids.UNFUSED_TIME, ids.FUSED_TIME, ids.SPEEDUP, ids.SAVING, ids.SENTENCE, ids.REASONS, *ids.WIDGETS}
+    answer = respond({"changes": {"url": "?model=calibrated&launch=graph"}}, catalogue)["answer"]
+    places |= {ids.REASONS, *ids.WIDGETS, *answer["texts"], *answer["hidden"]}
     assert {place for place in places if place not in layout and f'id="{place}"' not in page} == set()
 
 
 def test_sliders_follow_the_hand(catalogue):
     sliders = [part for part in components(chain.build(catalogue)) if type(part).__name__ == "Slider"]
-    assert len(sliders) == 4
+    assert len(sliders) == 7
     assert {slider.updatemode for slider in sliders} == {"drag"}
 
 
@@ -145,3 +148,23 @@ def test_exported_charts_need_no_other_file():
 
 def test_the_export_escapes_what_it_is_given():
     assert "<b>" not in export.chain_html(1, 4096).split("<body>")[1].split("<div")[0]
+
+
+def test_figures_of_the_real_effects_are_the_librarys():
+    """The lesson's table and its sums are priced, whatever the calibration of the day."""
+    text = article()
+    rows = real.rows()
+    assert rows[0].name == "textbook"
+    assert len(rows) == len(EFFECTS) + 1
+    gelus = fusesim.price_chain(["gelu"] * 8, 8192 * 4096, device="h200-sxm", model="calibrated")
+    assert f"({units.format_ratio(float(gelus.speedup))})" in rows[-1].times[2]
+    for figure in (rows[0].times[0], rows[-1].times[2], format_quantity(float(gelus.fused.time), units.TIME)):
+        assert figure in text
+    assert rows[0].times[2] == "255.7 us, 32.0 us (8.00x)"
+    assert real.explanations().keys() == set(EFFECTS)
+
+
+def test_a_calibrated_export_has_its_interval():
+    page = export.chain_html(["gelu"] * 8, 4096, device="h200-sxm", model="calibrated", launch="graph")
+    assert "90 % interval" in page
+    assert "90 % interval" not in export.chain_html(5, 4096)

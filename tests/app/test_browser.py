@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from dataclasses import replace
 from urllib.parse import urlparse
 
 import pytest
@@ -14,9 +15,11 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 import fusesim
-from app import ids
-from app.controls import Settings, from_query
+from app import ids, measured, readout
+from app.address import from_query
+from app.settings import STOPS, Settings
 from fusesim import units
+from fusesim.machine import EFFECTS
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +27,7 @@ READY = """
 const shown = document.getElementById('speedup');
 return shown !== null && shown.textContent !== ''
     && document.querySelectorAll('.js-plotly-plot .plot-container').length === 3
-    && document.querySelectorAll('[role=slider]').length === 4
+    && document.querySelectorAll('.controls [role=slider]').length === 7
     && [...document.querySelectorAll('.js-plotly-plot')].every((chart) => chart.data && chart.data.length);
 """
 
@@ -58,6 +61,15 @@ class Page:
     def slider(self, control):
         return self.browser.find_element(By.CSS_SELECTOR, f"#{control} [role=slider]")
 
+    def key(self, control, *keys):
+        """Press keys on a slider; found again where the page has just drawn it anew."""
+
+        def pressed():
+            self.slider(control).send_keys(*keys)
+            return True
+
+        self.until(pressed)
+
     def stands_at(self, control):
         return float(self.slider(control).get_attribute("aria-valuenow"))
 
@@ -67,7 +79,15 @@ class Page:
         entry.send_keys(text, Keys.ENTER)
 
     def press(self, text):
-        self.browser.find_element(By.XPATH, f"//button[normalize-space()='{text}']").click()
+        button = self.browser.find_element(By.XPATH, f"//button[normalize-space()='{text}']")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
+
+    def holds(self, control):
+        return self.browser.find_element(By.ID, control).get_attribute("value")
+
+    def visible(self, name):
+        return self.browser.find_element(By.ID, name).is_displayed()
 
     def pick(self, control, value):
         option = self.browser.find_element(By.CSS_SELECTOR, f"#{control} input[value='{value}']")
@@ -120,7 +140,7 @@ def test_presets(page):
 
 def test_a_single_operation_gains_nothing(page):
     page.open()
-    page.slider(ids.OPS).send_keys(Keys.HOME)
+    page.key(ids.OPS, Keys.HOME)
     page.shows(SPEEDUP="1.00x", UNFUSED_KERNELS="1 kernel")
 
 
@@ -134,7 +154,7 @@ def test_a_graph_replays_a_token(page):
 
 def test_the_launch_overhead_keeps_what_the_learner_set(page):
     page.open()
-    page.slider(ids.OVERHEAD).send_keys(Keys.ARROW_RIGHT)
+    page.key(ids.OVERHEAD, Keys.ARROW_RIGHT)
     page.until(lambda: page.text(ids.reading(ids.OVERHEAD)) == "4.1 us per kernel")
     page.pick(ids.LAUNCH, "graph")
     page.until(lambda: page.text(ids.reading(ids.OVERHEAD)) == "4.1 us per node + 5.0 us per replay")
@@ -145,7 +165,7 @@ def test_a_slider_moved_by_key_moves_figures_and_charts(page, control, key):
     page.open()
     figure, marks = page.text(ids.UNFUSED_TIME), page.chart(ids.TIME_CHART)[2]
     bars = page.chart(ids.BYTES_CHART)
-    page.slider(control).send_keys(key)
+    page.key(control, key)
     page.until(lambda: page.text(ids.UNFUSED_TIME) != figure)
     page.until(lambda: page.chart(ids.TIME_CHART)[2] != marks)
     page.until(lambda: page.chart(ids.BYTES_CHART) != bars)
@@ -153,7 +173,7 @@ def test_a_slider_moved_by_key_moves_figures_and_charts(page, control, key):
 
 def test_a_slider_held_down_ends_where_it_stands(page):
     page.open()
-    page.slider(ids.SIZE).send_keys(Keys.ARROW_LEFT * 40)  # faster than answers come
+    page.key(ids.SIZE, Keys.ARROW_LEFT * 40)  # faster than answers come
     page.until(lambda: page.stands_at(ids.SIZE) == 15)
     page.until(lambda: page.text(ids.reading(ids.SIZE)) == "32 768 values, 65.5 kB")
     page.until(lambda: page.chart(ids.TIME_CHART)[2]["x"] == [32768])
@@ -180,24 +200,19 @@ def test_a_shared_address_opens_the_same_view(page, catalogue):
     settings = Settings(ops=3, elements=5000, dtype="fp16", device="t4", launch="graph", launch_overhead=7e-6)
     page.open("?ops=3&elements=5000&dtype=fp16&device=t4&launch=graph&launch_overhead=7us")
     page.until(lambda: page.stands_at(ids.OPS) == 3)
-    page.until(lambda: page.browser.find_element(By.ID, ids.ELEMENTS).get_attribute("value") == "5000")
+    page.until(lambda: page.holds(ids.ELEMENTS) == "5000")
     page.until(lambda: page.stands_at(ids.OVERHEAD) == 7)
     page.until(lambda: "T4" in page.text(ids.DEVICE))
-    page.slider(ids.OPS).send_keys(Keys.ARROW_RIGHT)
-    page.until(lambda: from_query(page.query(), catalogue)[0].ops == 4)
-    settings_now = from_query(page.query(), catalogue)[0]
-    assert (settings_now.elements, settings_now.device, settings_now.launch_overhead) == (
-        settings.elements,
-        settings.device,
-        settings.launch_overhead,
-    )
+    page.key(ids.OPS, Keys.ARROW_RIGHT)
+    page.shows(UNFUSED_KERNELS="4 kernels")
+    page.until(lambda: from_query(page.query(), catalogue) == (replace(settings, ops=4), None))
 
 
 def test_back_and_forward_restore_views(page):
     page.open()
     page.press("One decoded token, 4 096")
     page.until(lambda: "elements=4096" in page.query())
-    page.slider(ids.OPS).send_keys(Keys.ARROW_RIGHT)
+    page.key(ids.OPS, Keys.ARROW_RIGHT)
     page.until(lambda: "ops=6" in page.query())
     page.browser.back()
     page.shows(UNFUSED_TIME="20.0 us")
@@ -213,7 +228,7 @@ def test_back_and_forward_restore_views(page):
 def test_a_malformed_address_is_noted_and_the_defaults_shown(page):
     page.open("?ops=banana&device=t4").shows(UNFUSED_TIME="220.3 us")
     note = page.browser.find_element(By.ID, ids.problem(ids.URL))
-    assert 'ops "banana" is not a whole number' in note.text
+    assert 'unknown op "banana"' in note.text
     assert note.get_attribute("role") == "alert"
     page.press("One decoded token, 4 096")
     page.until(lambda: note.text == "")
@@ -271,7 +286,7 @@ def test_a_device_is_chosen_from_the_menu(page):
 def test_nothing_is_asked_of_another_host(page):
     page.browser.get_log("performance")
     page.open()
-    page.slider(ids.OPS).send_keys(Keys.ARROW_RIGHT)
+    page.key(ids.OPS, Keys.ARROW_RIGHT)
     page.shows(UNFUSED_KERNELS="6 kernels")
     events = [json.loads(entry["message"])["message"] for entry in page.browser.get_log("performance")]
     urls = {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
@@ -326,8 +341,10 @@ def test_the_tab_key_reaches_every_control(page):
         reached.append(page.browser.execute_script(owner))
     order = [name for name, *_ in reached]
     assert order[0] == "Skip to the page"
-    assert [name for name in order if name in ids.WIDGETS][: len(ids.WIDGETS)] == list(ids.WIDGETS)
-    assert {ids.FOLLOW, ids.RESET} <= set(order)
+    shown = [name for name in ids.WIDGETS if page.visible(name)]
+    assert len(shown) >= 10
+    assert [name for name in order if name in ids.WIDGETS][: len(shown)] == shown
+    assert {ids.RESET, "8 x GELU", "Calibrated"} <= set(order)
     for name, outline, around in reached:
         assert name not in ids.WIDGETS or "solid" in {outline, around} or "auto" in {outline, around}, name
 
@@ -356,9 +373,119 @@ def test_headings_go_down_one_step_at_a_time(page):
 
 def test_a_slider_step_is_on_screen_before_the_hand_is_off_the_key(page):
     page.open()
-    page.slider(ids.SIZE).send_keys(Keys.ARROW_LEFT)
+    page.key(ids.SIZE, Keys.ARROW_LEFT)
     page.until(lambda: page.text(ids.reading(ids.SIZE)).startswith("28 215 802"))
     start = time.monotonic()
-    page.slider(ids.SIZE).send_keys(Keys.ARROW_LEFT)
+    page.key(ids.SIZE, Keys.ARROW_LEFT)
     page.until(lambda: page.text(ids.reading(ids.SIZE)).startswith("23 726 566"))
     assert time.monotonic() - start < 2  # some 0.1 s here; a wide limit for a busy machine
+
+
+def calibrated(ops, elements, **terms):
+    return fusesim.price_chain(ops, elements, device="h200-sxm", model="calibrated", **terms)
+
+
+def written(price):
+    return {
+        "UNFUSED_TIME": units.format_quantity(float(price.unfused.time), units.TIME),
+        "FUSED_TIME": units.format_quantity(float(price.fused.time), units.TIME),
+        "SPEEDUP": units.format_ratio(float(price.speedup)),
+    }
+
+
+def test_effects_are_switched_on_one_at_a_time_by_key(page):
+    page.open("?ops=5&elements=4194304&device=h200-sxm")
+    page.shows(**written(fusesim.price_chain(5, 2**22, device="h200-sxm")))
+    for step in range(1, len(STOPS)):
+        page.key(ids.STEP, Keys.ARROW_RIGHT)
+        page.shows(**written(calibrated(5, 2**22, effects=EFFECTS[:step])))
+        page.until(lambda step=step: STOPS[step] in page.query())
+    page.shows(UNFUSED_RANGE=readout.between(calibrated(5, 2**22).unfused.interval))
+    page.press("Textbook")
+    page.shows(**written(fusesim.price_chain(5, 2**22, device="h200-sxm")), UNFUSED_RANGE="no interval")
+    page.until(lambda: page.stands_at(ids.STEP) == 0)
+
+
+def test_eight_gelus_do_not_give_eight_times(page):
+    page.open("?device=h200-sxm")
+    page.press("8 x GELU")
+    page.shows(SPEEDUP="8.00x", UNFUSED_KERNELS="8 kernels")
+    page.press("Calibrated")
+    price = calibrated(["gelu"] * 8, 8192 * 4096)
+    page.shows(**written(price), SAVING_RANGE=readout.between(price.saving_interval))
+    page.until(lambda: page.holds(ids.NAMES) == "gelu x8")
+    page.until(lambda: "ops=gelu*8" in page.query())
+    fills = "return document.querySelectorAll('#time-chart .scatterlayer .js-fill').length"
+    page.until(lambda: page.browser.execute_script(fills) == 2)
+
+
+def test_a_chain_is_clicked_and_typed_together(page):
+    page.open()
+    page.pick(ids.KIND, "named")
+    page.until(lambda: page.visible(ids.group(ids.NAMES)))
+    page.until(lambda: page.holds(ids.NAMES) == "mul x5")
+    assert not page.visible(ids.group(ids.OPS))
+    page.press("Clear")
+    page.until(lambda: "The chain is empty" in page.text(ids.problem(ids.KIND)))
+    for name in ("silu", "silu", "add_row", "exp"):
+        page.press(name)
+    page.press("Remove last")
+    page.until(lambda: page.holds(ids.NAMES) == "silu x2, add_row")
+    page.shows(UNFUSED_KERNELS="3 kernels")
+    page.until(lambda: page.visible(ids.ROW))
+    page.type(ids.ROW, "4097")
+    page.until(lambda: "does not divide 33 554 432 values" in page.text(ids.problem(ids.ROW)))
+    page.type(ids.ROW, "1024")
+    page.until(lambda: "row=1024" in page.query())
+    page.type(ids.NAMES, "3 relu, neg")
+    page.shows(UNFUSED_KERNELS="4 kernels")
+    page.until(lambda: not page.visible(ids.ROW))
+    page.type(ids.NAMES, "banana")
+    page.until(lambda: 'unknown op "banana"' in page.text(ids.problem(ids.KIND)))
+
+
+def test_measured_points_lie_on_the_chart(page):
+    page.open("?ops=add,mul,relu,neg,abs&device=h200-sxm&launch=graph&inputs=rotating&model=calibrated")
+    rows = [row for row in measured.load().rows if row.mode == "graph"]
+    points = {entry["name"]: entry for entry in page.chart(ids.TIME_CHART) if "measured" in entry["name"]}
+    for name, fused in (("measured", False), ("fused, measured", True)):
+        assert points[name]["x"] == [row.elements for row in rows if row.fused is fused]
+        assert points[name]["y"] == [row.time for row in rows if row.fused is fused]
+    drawn = "return [...document.querySelectorAll('#time-chart .scatterlayer .points path')].length"
+    assert page.browser.execute_script(drawn) == len(rows) + 2  # and the two marks of the chosen size
+    assert "measured on one NVIDIA H200" in page.text(ids.MEASURED)
+    page.pick(ids.DTYPE, "fp16")
+    page.until(lambda: page.text(ids.MEASURED) == "")
+    page.until(lambda: page.browser.execute_script(drawn) == 2)
+
+
+@pytest.mark.parametrize("part", ["model=nearly", "ops=gelu*99", "inputs=hot", "ops=add_row&row=7", "repeats=-1"])
+def test_a_malformed_part_of_an_address_is_noted(page, part):
+    page.open(f"?elements=4096&{part}").shows(UNFUSED_TIME="220.3 us")
+    assert "The address was not understood" in page.text(ids.problem(ids.URL))
+
+
+def test_a_transferred_device_says_so(page):
+    page.open("?model=calibrated&device=mi300x")
+    page.until(lambda: "transferred from h200-sxm" in page.text(ids.SOURCE))
+    page.until(lambda: " to " in page.text(ids.UNFUSED_RANGE))
+
+
+def test_the_host_is_followed_until_it_is_moved(page):
+    page.open("?ops=5&elements=4096&device=h200-sxm&model=calibrated")
+    page.until(lambda: page.visible(ids.group(ids.HOST)))
+    page.pick(ids.PATH, "torch")
+    page.shows(**written(calibrated(5, 4096, path="torch")))
+    page.key(ids.HOST, Keys.END)
+    page.shows(**written(calibrated(5, 4096, path="torch", host_interval=60e-6)))
+    page.press("Follow the path")
+    page.shows(**written(calibrated(5, 4096, path="torch")))
+    page.until(lambda: not page.visible(ids.follow(ids.HOST)))
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_the_calibrated_page_needs_no_sideways_scrolling(page, width):
+    size = {"width": width, "height": 740, "deviceScaleFactor": 1, "mobile": width < 1000}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page.open("?ops=gelu*16,mul_row*16&elements=1048576&launch=graph&model=calibrated&device=h200-sxm&inputs=rotating")
+    assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width

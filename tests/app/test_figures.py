@@ -1,14 +1,17 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import fusesim
-from app import figures, palette, roofline_figure
-from app.controls import Settings
+from app import figures, measured, palette, readout, roofline_figure, time_figure
+from app.chain_text import FIVE, parse_chain
+from app.settings import STOPS, Settings
 from app.view import launch_bound_up_to, look, look_at, sizes_around
 from fusesim.errors import InputError
+from fusesim.machine import EFFECTS
 
 EXTREMES = [
     Settings(),
@@ -19,7 +22,16 @@ EXTREMES = [
     Settings(dram_bandwidth=1e6),
     Settings(dram_bandwidth=1e18),
 ]
-CHARTS = [figures.time_chart, figures.bytes_chart, roofline_figure.roofline_chart]
+ALL_ON = len(STOPS) - 1
+H200 = {"device": "h200-sxm", "step": ALL_ON}
+EXTREMES += [
+    Settings(ops=("gelu",) * 32, **H200),
+    Settings(ops=parse_chain(FIVE), launch="graph", inputs="rotating", **H200),
+    Settings(ops=("add_row", "mul_tensor"), elements=4096, step=3, launch="latency"),
+    Settings(ops=1, elements=1, step=ALL_ON, device="mi300x", inputs="warm", host_interval=0.0, launch_overhead=0.0),
+    Settings(ops=32, elements=10**18, step=ALL_ON, repeats=10**9, launch="graph", path="cupy", dtype="fp64"),
+]
+CHARTS = [time_figure.time_chart, figures.bytes_chart, roofline_figure.roofline_chart]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +49,7 @@ def test_every_chart_is_plain_finite_json_with_title_and_units(draw, settings, c
     figure = draw(look(settings, catalogue))
     text = json.dumps(figure, allow_nan=False)  # no numpy, no NaN, no infinity
     assert figure["layout"]["title"]["text"]
-    assert len(text) < 20_000
+    assert len(text) < 24_000
     for entry in figure["data"]:
         assert "hovertemplate" in entry or entry["hoverinfo"] == "skip"
 
@@ -54,7 +66,7 @@ def test_axes_say_what_they_show(view):
 
 
 def test_curves_are_the_librarys_numbers(view):
-    chart = figures.time_chart(view)
+    chart = time_figure.time_chart(view)
     sizes = np.array(trace(chart, "unfused")["x"])
     price = fusesim.price_chain(5, sizes)
     assert trace(chart, "unfused")["y"] == price.unfused.time.tolist()
@@ -63,7 +75,7 @@ def test_curves_are_the_librarys_numbers(view):
 
 
 def test_the_chosen_size_is_marked_with_its_times(view):
-    chart = figures.time_chart(view)
+    chart = time_figure.time_chart(view)
     marks = [trace(chart, f"{side}, chosen size") for side in ("unfused", "fused")]
     assert [mark["x"] for mark in marks] == [[33554432.0]] * 2
     assert [mark["text"] for mark in marks] == [["<b>220.3 us</b>"], ["<b>44.1 us</b>"]]
@@ -71,8 +83,9 @@ def test_the_chosen_size_is_marked_with_its_times(view):
 
 
 def test_hover_speaks_human_units(view):
-    line = trace(figures.time_chart(view), "unfused")
-    assert line["hovertemplate"] == "unfused %{y:.4~s}s<extra></extra>"  # d3 writes the prefix: 220.3µs
+    line = trace(time_figure.time_chart(view), "unfused")
+    assert line["hovertemplate"] == "unfused %{y:.4~s}s, by %{customdata}<extra></extra>"  # d3 writes 220.3µs
+    assert set(line["customdata"]) == {"launches", "memory"}
     bar = trace(figures.bytes_chart(view), "fused")
     assert bar["customdata"] == [["134.2 MB", "67.1 MB", "67.1 MB"]]  # read once, written once
 
@@ -88,18 +101,18 @@ def test_launches_decide_up_to_where_both_parts_are_equal(view):
     # 4 us of launch = 4 bytes per value over 3.35 TB/s at 3.35e6 values; the curve has three sizes per octave
     turn = launch_bound_up_to(view.curve.unfused, view.sizes)
     assert turn == pytest.approx(3.35e6, rel=0.13)
-    shaded = [shape for shape in figures.time_chart(view)["layout"]["shapes"] if shape["type"] == "rect"]
+    shaded = [shape for shape in time_figure.time_chart(view)["layout"]["shapes"] if shape["type"] == "rect"]
     assert [shape["x1"] for shape in shaded] == [turn, turn]
 
 
 def test_a_graph_shades_the_fused_kernel_further(catalogue):
-    chart = figures.time_chart(look(Settings(launch="graph"), catalogue))
+    chart = time_figure.time_chart(look(Settings(launch="graph"), catalogue))
     unfused, fused = (shape["x1"] for shape in chart["layout"]["shapes"] if shape["type"] == "rect")
     assert unfused < fused
 
 
 def test_without_launches_nothing_is_shaded(catalogue):
-    chart = figures.time_chart(look(Settings(launch_overhead=0.0), catalogue))
+    chart = time_figure.time_chart(look(Settings(launch_overhead=0.0), catalogue))
     assert not [shape for shape in chart["layout"]["shapes"] if shape["type"] == "rect"]
     assert [note["text"] for note in chart["layout"]["annotations"]] == ["memory-bound"]
 
@@ -162,3 +175,101 @@ def test_a_chain_can_be_named_and_broadcast_a_row():
 def test_what_the_library_refuses_is_refused():
     with pytest.raises(InputError, match="row does not divide"):
         look_at(["add_row"], 4096, row=7)
+
+
+def calibrated(ops, elements, **terms):
+    return fusesim.price_chain(ops, elements, device="h200-sxm", model="calibrated", **terms)
+
+
+def test_the_interval_is_a_band_around_each_curve(catalogue):
+    chart = time_figure.time_chart(look(Settings(ops=("gelu",) * 8, **H200), catalogue))
+    for side in ("unfused", "fused"):
+        line, band = trace(chart, side), trace(chart, f"{side}, 90 % interval")
+        price = getattr(calibrated(["gelu"] * 8, np.array(line["x"])), side)
+        assert line["y"] == price.time.tolist()
+        half = len(line["x"])
+        assert band["x"] == line["x"] + line["x"][::-1]
+        assert band["y"][:half] == pytest.approx(price.interval[1], rel=5e-3)
+        assert band["y"][half:][::-1] == pytest.approx(price.interval[0], rel=5e-3)
+        assert [point[0] for point in line["customdata"]] == [readout.BINDS[bound] for bound in price.bound]
+
+
+@pytest.mark.parametrize("step", range(ALL_ON))
+def test_no_interval_is_claimed_for_a_part_of_the_model(step, catalogue):
+    chart = time_figure.time_chart(look(Settings(device="h200-sxm", step=step), catalogue))
+    assert not [entry for entry in chart["data"] if "fill" in entry]
+
+
+def test_without_effects_the_curve_is_the_textbooks_and_with_all_the_calibrated_one(catalogue):
+    sizes = np.array(trace(time_figure.time_chart(look(Settings(device="h200-sxm"), catalogue)), "fused")["x"])
+    for step, terms in (
+        (0, {}),
+        (3, {"model": "calibrated", "effects": EFFECTS[:3]}),
+        (ALL_ON, {"model": "calibrated"}),
+    ):
+        line = trace(time_figure.time_chart(look(Settings(device="h200-sxm", step=step), catalogue)), "unfused")
+        assert line["y"] == fusesim.price_chain(5, sizes, device="h200-sxm", **terms).unfused.time.tolist()
+
+
+@pytest.mark.parametrize("launch", ["stream", "latency", "graph"])
+def test_measured_points_are_the_files(launch, catalogue):
+    rows = json.loads(measured.FILE.read_text())["rows"]
+    chart = time_figure.time_chart(look(Settings(ops=parse_chain(FIVE), launch=launch, device="h200-sxm"), catalogue))
+    for side, name in (("unfused", "measured"), ("fused", "fused, measured")):
+        points = trace(chart, name)
+        wanted = [row for row in rows if row.get("variant") == side]
+        assert points["x"] == [row["S"] for row in wanted]
+        assert points["y"] == pytest.approx([row[launch] * 1e-6 for row in wanted])
+        assert points["marker"]["symbol"].endswith("-open")
+        assert "measured" in points["hovertemplate"]
+
+
+@pytest.mark.parametrize(
+    "other", [{"dtype": "fp16"}, {"device": "h100-sxm"}, {"ops": 5}, {"ops": ("add",) * 5}, {"path": "cupy"}]
+)
+def test_measured_points_belong_to_one_chain_only(other, catalogue):
+    settings = replace(Settings(ops=parse_chain(FIVE), device="h200-sxm"), **other)
+    assert not look(settings, catalogue).measured
+
+
+def test_the_measured_conditions_can_be_set(catalogue):
+    """In a graph as in the file: as many passes as buffer sets, and as many sets for each size."""
+    view = look(Settings(ops=parse_chain(FIVE), launch="graph", inputs="rotating", **H200), catalogue)
+    assert len(view.measured) == 18
+    for row in view.measured:
+        at = int(np.flatnonzero(view.sizes == row.elements)[0])
+        side = view.curve.fused if row.fused else view.curve.unfused
+        alone = calibrated(list(row.ops), row.elements, launch="graph", graph_repeats=row.sets, inputs=row.sets)
+        assert side.time[at] == pytest.approx(float((alone.fused if row.fused else alone.unfused).time), rel=1e-9)
+    stream = look(Settings(ops=parse_chain(FIVE), **H200), catalogue)
+    assert stream.host_interval == pytest.approx(3.307e-6)  # that host's
+
+
+def test_bytes_from_the_cache_stand_on_those_from_memory(catalogue):
+    view = look(Settings(ops=parse_chain(FIVE), elements=2**20, **H200), catalogue)
+    chart = figures.bytes_chart(view)
+    memory, cached = trace(chart, "unfused"), trace(chart, "unfused, from the cache")
+    assert memory["y"][0] + cached["y"][0] == float(view.point.unfused.bytes_moved)
+    assert (memory["text"], cached["text"]) == ([""], ["<b>21.0 MB</b>"])  # 5 kernels x 2 x 2 MiB
+    assert chart["layout"]["barmode"] == "stack"
+
+
+def test_what_decides_at_large_sizes_is_named(catalogue):
+    chart = time_figure.time_chart(look(Settings(ops=("gelu",) * 8, **H200), catalogue))
+    assert chart["layout"]["annotations"][-1]["text"] == "arithmetic-bound"
+
+
+def test_the_roof_is_what_memory_reaches(catalogue):
+    view = look(Settings(**H200), catalogue)
+    assert view.bandwidth < view.peak_bandwidth == 4.8e12
+    assert view.ridge == pytest.approx(view.peak / view.bandwidth)
+
+
+def test_the_sizes_of_a_curve_are_priced_in_one_call(catalogue, monkeypatch):
+    calls = []
+    price_chain = fusesim.price_chain
+    monkeypatch.setattr(
+        fusesim, "price_chain", lambda *given, **terms: calls.append(given) or price_chain(*given, **terms)
+    )
+    look(Settings(**H200), catalogue)
+    assert sorted(np.size(elements) for _, elements in calls) == [1, 1, 61]
