@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 FILE: Final = Path(__file__).parent / "data" / "h200_stream_cpp.json"
 """The lesson's five ops in bf16 on one H200, launched from C++; the file holds its protocol."""
 
+GPU: Final = "one H200"
+"""What they were measured on, in words."""
+
 
 def load() -> MeasuredFile:
     """Read the measurements.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fusesim import explain, units
 
 from . import effects, ids
+from .measured import GPU
 from .settings import ROTATING
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def measured_note(settings: Settings, view: View) -> str:
     if not view.measured:
         return ""
     sets = [row.sets for row in view.measured]
-    note = f"Hollow marks: measured on one {view.point.device.name}, launched from C++. "
+    note = f"Hollow marks: measured on {GPU}, launched from C++. "
     if settings.launch != "graph":
         return note
     rotated = f"A graph held {max(sets)} passes, {min(sets)} of the largest, each on buffers of its own"

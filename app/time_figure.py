@@ -11,6 +11,7 @@ from fusesim import units
 
 from . import palette, readout
 from .figures import COLOURS, SIDES, SYMBOLS, axis, decades, frame, one_side
+from .measured import GPU
 from .view import launch_bound_up_to
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ def _time_line(view: View, side: str) -> Figure:
     if view.has_interval:
         low, high = (_short(end) for end in price.interval)
         line["customdata"] = [list(point) for point in zip(binds, low, high, strict=True)]
-        known = "%{customdata[1]:.3~s} to %{customdata[2]:.3~s}s"
-        line["hovertemplate"] = f"{side} %{{y:.4~s}}s ({known}), by %{{customdata[0]}}<extra></extra>"
+        known = "90 %: %{customdata[1]:.3~s} to %{customdata[2]:.3~s}s"
+        line["hovertemplate"] = f"{side} %{{y:.4~s}}s, by %{{customdata[0]}}<br>{known}<extra></extra>"
         line["line"]["width"] = _WIDTHS_IN_BAND[side]
     return line
 
@@ -121,23 +122,21 @@ def _measured_points(view: View, side: str) -> Figure:
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": "measured" if side == "unfused" else "fused, measured",
+        "name": f"{side}, measured",
         "x": [row.elements for row in rows],
         "y": [row.time for row in rows],
         "customdata": [_conditions(row) for row in rows],
-        "hovertemplate": f"{side} measured %{{y:.4~s}}s on one {view.point.device.name}, "
-        "%{customdata}<extra></extra>",
+        "hovertemplate": f"measured %{{y:.4~s}}s on {GPU},<br>%{{customdata}}<extra></extra>",
         "marker": {"color": COLOURS[side], "size": 11, "symbol": f"{SYMBOLS[side]}-open", "line": {"width": 2}},
-        "showlegend": side == "unfused",
-        "legendgroup": "measured",
+        "showlegend": False,  # the caption says what they are, and a phone has no room for a third name
     }
 
 
 def _conditions(row: Measured) -> str:
     """Say under which conditions a time was measured."""
     if row.mode == "graph":
-        return f"one of {row.sets} passes in a graph"
-    return "one chain from idle" if row.mode == "latency" else "queue full"
+        return f"one of {row.sets} passes of a graph"
+    return "one chain from idle" if row.mode == "latency" else "on a full stream"
 
 
 def _short(values: Numbers) -> list[float]:

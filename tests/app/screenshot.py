@@ -15,7 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 WINDOW = {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-PART = {"x": 0, "y": 0, "width": 1425, "height": 1375, "scale": 1}
+PART = {"x": 0, "y": 0, "width": 1425, "height": 1590, "scale": 1}
 BARS = ".js-plotly-plot .barlayer .point"
 
 

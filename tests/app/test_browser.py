@@ -448,12 +448,12 @@ def test_measured_points_lie_on_the_chart(page):
     page.open("?ops=add,mul,relu,neg,abs&device=h200-sxm&launch=graph&inputs=rotating&model=calibrated")
     rows = [row for row in measured.load().rows if row.mode == "graph"]
     points = {entry["name"]: entry for entry in page.chart(ids.TIME_CHART) if "measured" in entry["name"]}
-    for name, fused in (("measured", False), ("fused, measured", True)):
+    for name, fused in (("unfused, measured", False), ("fused, measured", True)):
         assert points[name]["x"] == [row.elements for row in rows if row.fused is fused]
         assert points[name]["y"] == [row.time for row in rows if row.fused is fused]
     drawn = "return [...document.querySelectorAll('#time-chart .scatterlayer .points path')].length"
     assert page.browser.execute_script(drawn) == len(rows) + 2  # and the two marks of the chosen size
-    assert "measured on one NVIDIA H200" in page.text(ids.MEASURED)
+    assert "measured on one H200" in page.text(ids.MEASURED)
     page.pick(ids.DTYPE, "fp16")
     page.until(lambda: page.text(ids.MEASURED) == "")
     page.until(lambda: page.browser.execute_script(drawn) == 2)

@@ -215,7 +215,7 @@ def test_without_effects_the_curve_is_the_textbooks_and_with_all_the_calibrated_
 def test_measured_points_are_the_files(launch, catalogue):
     rows = json.loads(measured.FILE.read_text())["rows"]
     chart = time_figure.time_chart(look(Settings(ops=parse_chain(FIVE), launch=launch, device="h200-sxm"), catalogue))
-    for side, name in (("unfused", "measured"), ("fused", "fused, measured")):
+    for side, name in (("unfused", "unfused, measured"), ("fused", "fused, measured")):
         points = trace(chart, name)
         wanted = [row for row in rows if row.get("variant") == side]
         assert points["x"] == [row["S"] for row in wanted]
