@@ -147,7 +147,7 @@ def _short(values: Numbers) -> list[float]:
 def _time_mark(view: View, side: str) -> Figure:
     """Mark the chosen size on one line, its time written where a rising line leaves room: above left, below right."""
     time = float(one_side(view.point, side).time)
-    span = math.log(view.sizes[-1] / view.sizes[0])
+    span = math.log(view.sizes[-1] / view.sizes[0]) or 1.0  # a very long row leaves room for a single size
     place = math.log(float(view.point.elements) / view.sizes[0]) / span
     above = side == "unfused"
     edge = "left" if (place > _NEAR_EDGE if above else place > 1 - _NEAR_EDGE) else "right"

@@ -28,6 +28,7 @@ EXTREMES += [
     Settings(ops=("gelu",) * 32, **H200),
     Settings(ops=parse_chain(FIVE), launch="graph", inputs="rotating", **H200),
     Settings(ops=("add_row", "mul_tensor"), elements=4096, step=3, launch="latency"),
+    Settings(ops=("add_row",), row=10**18, elements=10**18, step=ALL_ON),
     Settings(ops=1, elements=1, step=ALL_ON, device="mi300x", inputs="warm", host_interval=0.0, launch_overhead=0.0),
     Settings(ops=32, elements=10**18, step=ALL_ON, repeats=10**9, launch="graph", path="cupy", dtype="fp64"),
 ]
