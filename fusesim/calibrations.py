@@ -67,7 +67,7 @@ def find_calibration(profile: HardwareProfile, given: Calibration | str | Path |
 
 def _default_calibration(profile: HardwareProfile) -> Calibration:
     """Return the user's own calibration, else the shipped one, else a transferred one."""
-    if profile.id in store.device_ids() and profile == store.load_known_device(profile.id):
+    if store.is_shipped(profile):
         return _known_default(profile.id)
     return _transfer_nearest(profile)
 

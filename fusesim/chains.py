@@ -230,7 +230,7 @@ def _host_factors(record: Calibration, path: Any) -> tuple[float, float]:
 
 def _calibrated(profile: HardwareProfile, given: Any) -> tuple[Calibration, Machine, Uncertainty]:
     """Return the calibration of a device in the forms that pricing needs."""
-    if given is None and profile.id in store.device_ids() and profile is store.load_known_device(profile.id):
+    if given is None and store.is_shipped(profile):
         return _shipped_device(profile.id)
     record = calibrations.find_calibration(profile, given)
     return record, machine_of(record, profile), _uncertainty(record)

@@ -62,13 +62,26 @@ def load_known_device(name: str) -> HardwareProfile:
             "fusesim.load_device(path) or --device-file PATH"
         )
     if key in aliases():
-        return _load_known(aliases()[key]).model_copy(update={"requested_as": key})
+        return _load_alias(key)
     raise unknown_name("device", name, (*device_ids(), *aliases()))
 
 
 @cache
 def _load_known(name: str) -> HardwareProfile:
     return load_device_file(specs_folder() / f"{name}.toml")
+
+
+@cache
+def _load_alias(alias: str) -> HardwareProfile:
+    return _load_known(aliases()[alias]).model_copy(update={"requested_as": alias})
+
+
+def is_shipped(profile: HardwareProfile) -> bool:
+    """Return whether this is a shipped device, under whichever of its names it was asked for."""
+    if profile.id not in device_ids():
+        return False
+    known = _load_known(profile.id)
+    return profile is known or profile == known.model_copy(update={"requested_as": profile.requested_as})
 
 
 def load_device_file(path: str | Path) -> HardwareProfile:

@@ -1,6 +1,10 @@
 """The calibrated price of a chain: launch modes, effects, intervals, calibrations."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,6 +175,42 @@ def test_a_calibration_is_taken_by_name_file_or_record(tmp_path):
     by_file = fusesim.price_chain(5, 10**6, calibration=file, **H200)
     by_record = fusesim.price_chain(5, 10**6, calibration=fusesim.load_calibration(file), **H200)
     assert name.unfused.time == by_file.unfused.time == by_record.unfused.time
+
+
+def test_an_alias_is_priced_as_the_device_that_it_names():
+    for launch in ("stream", "graph"):
+        known, alias = (
+            fusesim.price_chain(5, 10**6, device=name, model="calibrated", launch=launch)
+            for name in ("h200-sxm", "h200")
+        )
+        assert known.unfused.interval == alias.unfused.interval
+        assert known.unfused.calibration == alias.unfused.calibration == "h200-sxm"
+
+
+OWN = """
+import fusesim
+from fusesim.calibrations import find_calibration
+for name in ("h200-sxm", "h200"):
+    price = fusesim.price_chain(5, 10**6, device=name, model="calibrated")
+    print(price.fused.calibration, find_calibration(fusesim.device(name)).name)
+"""
+
+
+def test_a_calibration_of_ones_own_holds_under_an_alias_too(tmp_path):
+    # in a process of its own, since a calibration is looked up once a process
+    environment = os.environ | {"XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    folder = subprocess.run(
+        [sys.executable, "-c", "from fusesim import calibrations; print(calibrations.user_calibrations())"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    Path(folder).mkdir(parents=True)
+    record = shipped_calibrations()["h200-sxm"].model_copy(update={"name": "mine"})
+    (Path(folder) / "h200-sxm.json").write_text(record.model_dump_json(by_alias=True))
+    done = subprocess.run([sys.executable, "-c", OWN], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["mine"] * 4
 
 
 def broken(change):

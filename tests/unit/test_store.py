@@ -1,5 +1,6 @@
 """Finding devices by name. What a device file may say is tested in tests/specs."""
 
+import copy
 import os
 
 import pytest
@@ -22,6 +23,15 @@ def test_case_and_underscores_do_not_matter(name):
 def test_an_alias_resolves_and_says_so():
     device = store.load_known_device("H100")
     assert (device.id, device.requested_as) == ("h100-sxm", "h100")
+
+
+def test_a_shipped_device_is_one_by_any_of_its_names():
+    known, alias = store.load_known_device("h100-sxm"), store.load_known_device("h100")
+    assert store.is_shipped(known)
+    assert store.is_shipped(alias)
+    assert store.is_shipped(copy.deepcopy(alias))
+    assert not store.is_shipped(known.model_copy(update={"id": "mine"}))
+    assert not store.is_shipped(alias.model_copy(update={"memory": store.load_known_device("t4").memory}))
 
 
 def test_no_two_devices_share_a_name():
