@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fusesim.cli.main import BAD_INPUT, BAD_USAGE, INTERRUPTED, commands
+from fusesim.machine import EFFECTS
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -24,7 +27,10 @@ def test_library_examples(block):
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
-@pytest.mark.parametrize("line", re.findall(r"^\| `fusesim ([^`]*)`", README, re.MULTILINE))
+LINES = re.findall(r"^\| `fusesim ([^`]*)`", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line != "calibrate"])
 def test_command_line_examples(run, tmp_path, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my-gpu.toml").write_text(
@@ -35,6 +41,28 @@ def test_command_line_examples(run, tmp_path, monkeypatch, line):
     )
     outcome = run(*shlex.split(line))
     assert (outcome.code, outcome.err) == (0, "")
+
+
+def test_every_command_has_an_example():
+    # that of calibrate needs a GPU, and is tested on a bench that stands for one
+    assert {line.split()[0] for line in LINES} == set(commands.commands) - {"workshop"}
+    assert "calibrate" in LINES
+    assert "\nfusesim workshop\n" in README
+
+
+def test_every_effect_is_explained():
+    assert re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE) == list(EFFECTS)
+
+
+def test_every_exit_code_is_listed():
+    (codes,) = re.findall(r"^Exit codes: ([^.]*)\.$", README, re.MULTILINE)
+    assert [int(code) for code in re.findall(r"\d+", codes)] == [0, BAD_INPUT, BAD_USAGE, INTERRUPTED]
+
+
+def test_every_module_has_its_place():
+    (listed,) = re.findall(r"^    app/.*?^$", README, re.MULTILINE | re.DOTALL)
+    modules = {path.stem for path in (ROOT / "fusesim").glob("[a-z]*") if path.suffix in {".py", ""}}
+    assert set(re.findall(r"\w+", listed)) >= modules
 
 
 def test_the_terminal_shows_what_the_readme_shows(run):
@@ -60,5 +88,7 @@ def test_there_is_one_command_that_sets_up_and_tests():
 
 
 def test_links_lead_somewhere():
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", README):
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", README)
+    assert len(targets) > 2
+    for target in targets:
         assert (ROOT / target).exists(), target
