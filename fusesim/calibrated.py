@@ -193,6 +193,7 @@ def timed_pieces(
             dram_bytes=piece.dram_bytes,
             cold=piece.cold,
             floor=situation.floor,
+            stream_gap=situation.stream_gap,
             effects=situation.effects,
         )
         timed.append((piece, time))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from fusesim import work
-from fusesim.arrays import ONE, ZERO, larger
+from fusesim.arrays import ONE, ZERO, flag, larger
 from fusesim.kernel import KernelShape, reused_share
 from fusesim.ops import ERF_STALL, ROW_SETUP, DType, Op
 from fusesim.values import SLOW, slow_shares
@@ -48,6 +48,7 @@ class Situation:
     buffer_sets: Numbers
     effects: frozenset[str]
     floor: Numbers
+    stream_gap: Numbers
     replay: Numbers
     graph_repeats: Numbers
     host_interval: Numbers
@@ -58,6 +59,7 @@ class Instructions(NamedTuple):
     """What a kernel issues per element, and the operands it reads."""
 
     slots: Numbers
+    overhead: Numbers
     special: Numbers
     serial: Numbers
     tensors: int
@@ -80,18 +82,18 @@ def instructions(ops: Sequence[Op], dtype: DType, style: Style, *, slow: Sequenc
     `slow` is the share of warps that takes the slow path of each op; that of a fused chain on normal values unless
     given.
     """
-    slots = dtype.overhead if style.overhead is None else style.overhead
-    special = serial = 0.0
+    overhead = dtype.overhead if style.overhead is None else style.overhead
+    slots = special = serial = 0.0
     for op, share in zip(ops, slow or slow_shares(tuple(ops), FLOAT_MAX), strict=True):
         more_slots, more_cycles = SLOW[op.slow] if op.slow else (0.0, 0.0)
         slots += op.slots * (ERF_STALL if op.stalls else 1.0) + more_slots * share
         serial += op.serial + more_cycles * share
         special += op.special
     tensors, rows = sum(op.tensors for op in ops), sum(op.rows for op in ops)
-    slots += (tensors + rows) * (dtype.operand - 1.0)
-    slots += ROW_SETUP / style.vector(dtype.itemsize) * (rows > 0)
+    overhead += (tensors + rows) * (dtype.operand - 1.0) + ROW_SETUP / style.vector(dtype.itemsize) * (rows > 0)
     return Instructions(
-        slots=np.float64(slots),
+        slots=np.float64(overhead + slots),
+        overhead=np.float64(overhead),
         special=np.float64(special),
         serial=np.float64(serial),
         tensors=tensors,
@@ -112,6 +114,7 @@ def kernel_shape(issued: Instructions, chain: Chain, style: Style) -> KernelShap
         threads=style.threads,
         vector=vector,
         slots=issued.slots,
+        overhead=issued.overhead,
         special=issued.special,
         serial=issued.serial,
     )
@@ -164,7 +167,7 @@ def _identical_pieces(chain: Chain, situation: Situation, machine: Machine) -> l
     issued = _repeated(instructions((), situation.dtype, situation.style), ONE)
     edge = _edge_share(chain, situation, machine, intermediates=np.minimum(chain.ops - 1.0, 2.0))
     inner = _miss_share(chain, situation, machine, 0)
-    single: Numbers = np.asarray(chain.ops == 1.0, dtype=np.float64)[()]
+    single = flag(chain.ops == 1.0)
     counts = (
         (single, edge, edge, True),
         (1.0 - single, edge, inner, False),
@@ -175,7 +178,7 @@ def _identical_pieces(chain: Chain, situation: Situation, machine: Machine) -> l
     return [
         piece(count, shape, chain, reads=reads, writes=writes, operands=ZERO, last=last)
         for count, reads, writes, last in counts
-        if np.ndim(count) or count
+        if isinstance(count, np.ndarray) or count
     ]
 
 
@@ -183,6 +186,7 @@ def _repeated(issued: Instructions, count: Numbers) -> Instructions:
     """Add `count` multiplications, the op of a chain that is given by its length."""
     return Instructions(
         slots=issued.slots + count,
+        overhead=issued.overhead,
         special=issued.special,
         serial=issued.serial + 2.0 * count,
         tensors=issued.tensors,
@@ -199,7 +203,8 @@ def _miss_share(chain: Chain, situation: Situation, machine: Machine, operands: 
 
 def _edge_share(chain: Chain, situation: Situation, machine: Machine, *, intermediates: Numbers) -> Numbers:
     """Share of the chain's inputs and output that memory serves."""
-    if "cache" not in situation.effects:
+    sets = situation.buffer_sets
+    if "cache" not in situation.effects or (isinstance(sets, float) and sets == np.inf):
         return ONE
-    tensors = (2.0 + chain.tensors) * situation.buffer_sets + intermediates
+    tensors = (2.0 + chain.tensors) * sets + intermediates
     return 1.0 - reused_share(work.tensor_bytes(chain) * tensors, machine)

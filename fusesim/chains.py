@@ -10,6 +10,7 @@ import numpy as np
 
 from fusesim import calibrations, store, units
 from fusesim.api import find_device
+from fusesim.arrays import ONE, ZERO
 from fusesim.calibrated import Uncertainty, price_calibrated_chain
 from fusesim.calibration import machine_of
 from fusesim.chain_kernels import Situation
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 MODELS: Final = ("textbook", "calibrated")
 INPUT_STATES: Final = ("cold", "warm")
+ALL_EFFECTS: Final = frozenset(EFFECTS)
+COLD: Final = np.float64(np.inf)
+"""Buffer sets of inputs that no earlier call has touched."""
 
 
 def price_chain(
@@ -134,14 +138,15 @@ def price_chain(
     record, measured, uncertainty = _calibrated(profile, calibration)
     counted = _effects(effects)
     machine = _machine(measured, textbook, overridden=dram_bandwidth is not None)
+    measured_floor = "floor" in counted and launch_overhead is None
     situation = Situation(
         dtype=element_type,
         style=STYLES[owner],
         launch=mode,
         buffer_sets=sets,
         effects=counted,
-        floor=_floor(machine, textbook, mode, measured="floor" in counted and launch_overhead is None)
-        + (record.paths[owner].gap if "floor" in counted else 0.0),
+        floor=machine.floor + record.paths[owner].gap if measured_floor else textbook.launch_overhead,
+        stream_gap=machine.stream_gap if measured_floor and mode != "graph" else ZERO,
         replay=textbook.replay_overhead if "replay" not in counted or replay_overhead is not None else machine.replay,
         graph_repeats=textbook.graph_repeats,
         host_interval=_host_interval(record, owner, host_interval),
@@ -183,14 +188,14 @@ def _shape(chain: Chain, textbook: Textbook, **more: Any) -> tuple[int, ...]:
 def _buffer_sets(inputs: Any) -> Numbers:
     """Return over how many buffer sets repeated calls rotate: infinitely many where inputs are cold."""
     if isinstance(inputs, str):
-        return np.float64(np.inf if choice("input state", inputs, INPUT_STATES) == "cold" else 1)
+        return COLD if choice("input state", inputs, INPUT_STATES) == "cold" else ONE
     return number("inputs", inputs, low=1, high=10**9, whole=True)
 
 
 def _effects(effects: Iterable[str] | None) -> frozenset[str]:
     """Return the effects to count."""
     if effects is None:
-        return frozenset(EFFECTS)
+        return ALL_EFFECTS
     chosen = [effects] if isinstance(effects, str) else list(effects)
     for effect in chosen:
         if effect not in EFFECTS:
@@ -206,13 +211,6 @@ def _machine(machine: Machine, textbook: Textbook, *, overridden: bool) -> Machi
     return dataclasses.replace(
         machine, peak_bandwidth=peak, bandwidth=machine.bandwidth / machine.peak_bandwidth * peak
     )
-
-
-def _floor(machine: Machine, textbook: Textbook, launch: str, *, measured: bool) -> Numbers:
-    """Return what one kernel costs to start and end."""
-    if not measured:
-        return textbook.launch_overhead
-    return machine.floor if launch == "graph" else machine.floor + machine.stream_gap
 
 
 def _host_interval(record: Calibration, path: Any, host_interval: Any) -> Numbers:

@@ -36,13 +36,13 @@ class Machine:
     Datasheet: `sms`, `clock`, `cache` (capacity that holds intermediates), `peak_bandwidth`, and per SM and clock
     `issue_per_clock` instructions (threads) and `special_per_clock` special functions; `resident_threads` per SM.
 
-    Measured: `floor` of one kernel in a graph, `stream_gap` that a stream adds to it, `idle` that one chain from
-    idle adds, `replay` of a graph; `dram_latency` of the first touch of memory and `cache_latency` of the cache,
-    which grows by `cache_spread` as a kernel touches more than `spread_bytes`, so more slices of it;
-    `operand_latency` per extra tensor, `row_latency` where there are rows; `bandwidth` of memory and `cache_bandwidth`
-    that kernels reach; `wave_latency`, paid once there are more blocks than can be resident; `cache_reach`, the
-    share of the cache beyond which reused data is lost, and `cache_sharpness` of that edge; `issue_share` and
-    `special_share` of the peak issue rates; `dispatch`, blocks that start per second.
+    Measured: `floor` of one kernel in a graph, `stream_gap` that a stream adds behind a long one, `idle` that one
+    chain from idle adds, `replay` of a graph; `dram_latency` of the first touch of memory and `cache_latency` of the
+    cache, which grows by `cache_spread` as a kernel touches more than `spread_bytes`, so more slices of it;
+    `operand_latency` per extra tensor, `row_latency` where there are rows; `bandwidth` of memory and
+    `cache_bandwidth` that kernels reach; `wave_latency`, paid once there are more blocks than can be resident;
+    `cache_reach`, the share of the cache beyond which reused data is lost, and `cache_sharpness` of that edge;
+    `issue_share` and `special_share` of the peak issue rates; `dispatch`, blocks that start per second.
     """
 
     sms: float

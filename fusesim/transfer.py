@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fusesim.calibration import Calibration, Fitted, Residuals
-from fusesim.kernel import soft_maximum
+from fusesim.kernel import SMALLEST_GAP, soft_maximum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +69,7 @@ def transfer(calibration: Calibration, source: HardwareProfile, target: Hardware
         parameters[name] = Fitted(value=value, sigma=sigma, unit=fitted.unit)
     _move(parameters, "floor", _difference(source, target, "graph_node"), least=2e-7)
     gap = _difference(source, target, "stream") - _difference(source, target, "graph_node")
-    _move(parameters, "stream_gap", gap, least=0.0)
+    _move(parameters, "stream_gap", gap / SMALLEST_GAP, least=0.0)  # published gaps are those of the smallest kernels
     bandwidth = _memory_rate(calibration, parameters["cache_bandwidth"].value, source, target)
     parameters["bandwidth"] = parameters["bandwidth"].model_copy(update={"value": bandwidth})
     residuals = {

@@ -19,6 +19,7 @@ from fusesim.calibrated import CalibratedRun, timed_pieces
 from fusesim.calibration import Calibration, Fitted, PathCost, Residuals, join
 from fusesim.chain_kernels import Situation, fused_pieces, unfused_pieces
 from fusesim.errors import CalibrationError
+from fusesim.kernel import stream_share
 from fusesim.machine import EFFECTS, PARAMETERS, Machine
 from fusesim.ops import OPS, find_dtype
 from fusesim.paths import STYLES
@@ -56,8 +57,6 @@ START: Final = {
 KERNEL_PARAMETERS: Final = tuple(name for name in START if name not in {"stream_gap", "idle", "dispatch"})
 OUTLIER: Final = 0.015
 """Relative deviation beyond which a row weighs less; the same case measured twice differs by about half of it."""
-LONG_ENOUGH: Final = 3e-6
-"""Kernels shorter than this wait for the host on a stream, so what a stream adds is taken from longer ones. [s]"""
 MACHINES: Final = 1.017
 """Factor between two machines of one kind: 90 % of the same cases measured on two H200s lie within it."""
 DRIFT: Final = {"replay": 0.15, "idle": 0.15, "stream_gap": 0.1}
@@ -92,7 +91,7 @@ def predict(row: Row, machine: Machine, *, gap: float = 0.0, effects: frozenset[
         row=np.float64(row.row or 1),
         itemsize=dtype.itemsize,
     )
-    floor = machine.floor + gap + (0.0 if row.mode == "graph" else machine.stream_gap)
+    floor = np.float64(machine.floor + gap)
     situation = Situation(
         dtype=dtype,
         style=STYLES[row.path],
@@ -100,6 +99,7 @@ def predict(row: Row, machine: Machine, *, gap: float = 0.0, effects: frozenset[
         buffer_sets=np.float64(row.sets),
         effects=effects,
         floor=floor,
+        stream_gap=np.float64(0.0 if row.mode == "graph" else machine.stream_gap),
         replay=machine.replay,
         graph_repeats=np.float64(row.sets),
         host_interval=np.float64(0),
@@ -215,8 +215,7 @@ def _fit_paths(
     sigmas = dict(sigmas)
     if stream:
         bare = dataclasses.replace(machine, stream_gap=0.0)
-        long = [row for row in stream if row.median > LONG_ENOUGH * _kernels(row)] or stream
-        gaps = [(row.median - float(predict(row, bare).time)) / _kernels(row) for row in long]
+        gaps = [_gap_behind(row, predict(row, bare)) for row in stream]
         machine, sigmas["stream_gap"] = _median_of("stream_gap", gaps, machine)
     if latency:
         bare = dataclasses.replace(machine, idle=0.0)
@@ -228,6 +227,12 @@ def _fit_paths(
     if cupy:
         machine, gap, sigmas["dispatch"] = _fit_cupy(cupy, machine)
     return machine, gap, sigmas
+
+
+def _gap_behind(row: Row, bare: CalibratedRun) -> float:
+    """Return the gap behind a long kernel that would explain the row, `bare` being its run without any."""
+    shares = sum(float(piece.kernels * stream_share(time.body)) for piece, time in bare.pieces)
+    return (row.median - float(bare.time)) / shares
 
 
 def _kernels(row: Row) -> int:

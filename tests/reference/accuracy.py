@@ -43,6 +43,12 @@ def mode(name: str, *suites: str) -> Callable[[Measured], bool]:
     return lambda row: row.mode == name and row.suite in suites
 
 
+def long_on_a_stream(row: Measured) -> bool:
+    """Kernels that take longer than a launch from C++ (3.3 us): shorter ones wait for any host."""
+    kernels = 1 if row.fused else len(row.ops)
+    return row.mode == "stream" and row.suite in {"stream-judge", CHAINS} and row.time > 3.3e-6 * kernels
+
+
 OWN, OTHER, LESSON = "held-out suite", "h200_chains.json", "h200_stream_cpp.json"
 CHAINS, MODES = "chains", "launch modes"  # the suites of the two files
 LINES = (
@@ -63,7 +69,7 @@ LINES = (
     ),
     Line(name="their saving (mixes)", wanted=graph("cuda", "judge"), saving=True, median=0.02, p90=0.12),
     Line(name="CuPy's kernels, graph (both)", wanted=graph("cupy", "cupy-judge", CHAINS), median=0.02, p90=0.06),
-    Line(name="stream, device-bound (both)", wanted=mode("stream", "stream-judge", CHAINS), median=0.02, p90=0.06),
+    Line(name="stream, device-bound (both)", wanted=long_on_a_stream, median=0.02, p90=0.06),
     Line(name=f"one chain from idle ({OWN})", wanted=mode("latency", "stream-judge"), host=True, median=0.06, p90=0.15),
     Line(name=f"five ops from C++, stream ({LESSON})", wanted=mode("stream", MODES), host=True, median=0.03, p90=0.08),
     Line(

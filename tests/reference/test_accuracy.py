@@ -18,13 +18,11 @@ accuracy = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(accuracy)
 
 MISSED = {
-    "chains, graph (h200_chains.json)": (0.021, 0.06),  # target 1.5 / 6 %: copies 1.3 % slower than calibrated there
-    "chains, graph, both": (0.021, 0.06),  # target 1.5 / 6 %: the same
-    "their saving": (0.030, 0.12),  # target 2 / 12 %: launch-bound chains
-    "stream, device-bound (both)": (0.028, 0.06),  # target 2 / 6 %: copies, as above
-    "five ops from C++, one chain from idle": (0.08, 0.21),  # target 6 / 15 %: the wait from idle is 1.7 us too long
+    "random mixes, extra operands, odd sizes, graph (held-out suite)": (0.028, 0.08),  # target 2.5 / 8 %
+    "their saving (mixes)": (0.036, 0.12),  # target 2 / 12 %: fused mixes of heavy ops scatter by 4 %
+    "CuPy's kernels, graph (both)": (0.02, 0.062),  # target 2 / 6 %
 }
-COVERAGE = (0.65, 0.95)  # target 85 to 95 %: memory-bound intervals are of one machine
+COVERAGE = (0.85, 0.97)  # target 85 to 95 %
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +49,8 @@ def test_intervals_cover_and_are_sharp(rows):
     assert saving.coverage >= 0.8
 
 
-@pytest.mark.parametrize("effect", [effect for effect in EFFECTS if effect != "replay"])
+@pytest.mark.parametrize("effect", EFFECTS)
 def test_every_effect_that_is_kept_buys_accuracy(rows, effect):
-    # replay: these graphs hold so many passes that its share is under 0.1 us a pass
     kept = [row for row in rows if row.mode == "graph" or row.suite == accuracy.MODES]
 
     def errors(effects):

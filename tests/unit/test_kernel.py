@@ -57,6 +57,7 @@ def shape(elements=1 << 25, **fields):
         "threads": 256,
         "vector": 8,
         "slots": 10.0,
+        "overhead": 5.0,
         "special": 0.0,
         "serial": 0.0,
     }

@@ -26,4 +26,4 @@ def test_pricing_reads_one_device_and_stays_light():
 
 def test_everything_that_is_promised_is_there():
     assert all(hasattr(fusesim, name) for name in fusesim.__all__)
-    assert sorted(fusesim.__all__) == fusesim.__all__
+    assert len(set(fusesim.__all__)) == len(fusesim.__all__)

@@ -5,6 +5,7 @@ import pytest
 import fusesim
 from fusesim import calibrations
 from fusesim.hardware import Bandwidth, Launch, Memory, Time
+from fusesim.kernel import SMALLEST_GAP
 from fusesim.transfer import WIDENING, nearest, transfer
 
 
@@ -75,7 +76,9 @@ def test_published_launches_move_the_floor_and_the_gap(own, source):
     target = changed(source, launch=launch(node + 0.25, stream + 0.75))
     record = transfer(own, source, target)
     assert value(record, "floor") == pytest.approx(value(own, "floor") + 0.25e-6)
-    assert value(record, "stream_gap") == pytest.approx(value(own, "stream_gap") + 0.5e-6)  # 0.75 - 0.25
+    assert value(record, "stream_gap") == pytest.approx(
+        value(own, "stream_gap") + 0.5e-6 / SMALLEST_GAP  # 0.75 - 0.25 us behind the smallest kernels
+    )
     assert value(transfer(own, source, changed(source, launch=Launch())), "floor") == value(own, "floor")
 
 
