@@ -232,6 +232,10 @@ class HardwareProfile(_Record):
                 _check_peak(f"{kind}.{dtype}", peak, self.chip)
         return self
 
+    def __repr_args__(self) -> Iterator[tuple[str, str]]:
+        """Yield what a repr shows; the rest is several pages."""
+        yield from (("id", self.id), ("name", self.name))
+
     @property
     def dram_bandwidth(self) -> float:
         """Peak bandwidth of the device memory, from the datasheet. [B/s]."""

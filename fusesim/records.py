@@ -19,6 +19,8 @@ from fusesim.errors import InputError
 from fusesim.explain import chain_sentences
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fusesim.arrays import Numbers
     from fusesim.hardware import HardwareProfile
 
@@ -90,7 +92,8 @@ class Price:
 
     `time` and its 90 % `interval` are in seconds. The other fields, those of `Parts`, are plain attributes too;
     they are computed on first use, so that a million prices of which only the time is wanted cost little.
-    Launches and memory add up to `time` in the textbook only.
+    Launches and memory add up to `time` in the textbook only. Records compare by identity: two of them are equal
+    only if they are the same one; compare their fields, or `to_dict()`.
     """
 
     time: Numbers
@@ -162,6 +165,11 @@ class Price:
         record = {name: plain(getattr(self, name)) for name in names if name != "bound_index"}
         return record | {"per_kernel": [kernel.to_dict() for kernel in self.per_kernel]}
 
+    def __repr__(self) -> str:
+        """Return one line: the time, and what it rests on."""
+        model = f", calibration {self.calibration}" if self.calibration else ""
+        return f"<Price{_shape(self.time)}: {_span(self.time, units.TIME)}{model}>"
+
     def _repr_html_(self) -> str:
         rows = {
             "time": _cell(self.time, units.TIME),
@@ -180,6 +188,7 @@ class ChainPrice:
 
     `saving` = unfused - fused [s] and may be negative; `speedup` = unfused / fused. `ridge_point` is where the
     device's plain arithmetic units and its memory take the same time [FLOP/B]; NaN where the rate is unknown.
+    Records compare by identity, as a `Price` does.
     """
 
     unfused: Price
@@ -234,6 +243,13 @@ class ChainPrice:
             raise InputError("explain() speaks of one chain; price a single size and a single length")
         return chain_sentences(self)
 
+    def __repr__(self) -> str:
+        """Return one line: both times, the speedup, and what they hold for."""
+        unfused, fused = (_span(side.time, units.TIME) for side in (self.unfused, self.fused))
+        speedups = _ends(self.speedup, units.format_ratio)
+        where = f"{self.device.id}, {self.launch}, {self.model}"
+        return f"<ChainPrice{_shape(self.speedup)}: {unfused} unfused, {fused} fused, {speedups}; {where}>"
+
     def _repr_html_(self) -> str:
         rows = {
             "unfused": _cell(self.unfused.time, units.TIME),
@@ -245,11 +261,25 @@ class ChainPrice:
 
 
 def _cell(value: Numbers, dimension: units.Dimension) -> str:
-    """Write a number, or the range of an array."""
+    """Write a number, or the range and the shape of an array."""
+    return f"{_span(value, dimension)}{_shape(value, '({})')}"
+
+
+def _span(value: Numbers, dimension: units.Dimension) -> str:
+    """Write a quantity, or the range of an array."""
+    return _ends(value, lambda end: units.format_quantity(end, dimension))
+
+
+def _ends(value: Numbers, write: Callable[[float], str]) -> str:
+    """Write a number, or the least and the greatest of an array."""
     if not np.ndim(value):
-        return units.format_quantity(float(value), dimension)
-    low, high = (units.format_quantity(float(end), dimension) for end in (np.min(value), np.max(value)))
-    return f"{low} to {high} ({'x'.join(str(n) for n in np.shape(value))})"
+        return write(float(value))
+    return f"{write(float(np.min(value)))} to {write(float(np.max(value)))}"
+
+
+def _shape(value: Numbers, frame: str = "{}") -> str:
+    """Write the shape of an array behind a space, nothing for a number."""
+    return f" {frame.format('x'.join(map(str, np.shape(value))))}" if np.ndim(value) else ""
 
 
 def _table(rows: dict[str, str]) -> str:

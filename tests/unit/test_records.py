@@ -136,6 +136,30 @@ def test_an_array_of_prices_has_no_single_explanation():
         fusesim.price_chain(5, [4096, 8192]).explain()
 
 
+def test_reprs_are_one_short_line(chain):
+    assert repr(chain) == "<ChainPrice: 220.3 us unfused, 44.1 us fused, 5.00x; h100-sxm, stream, textbook>"
+    assert repr(chain.unfused) == "<Price: 220.3 us>"
+    grid = fusesim.price_chain([[1], [5]], [4096, 2**25, 2**26])
+    assert repr(grid) == (
+        "<ChainPrice 2x3: 4.0 us to 420.6 us unfused, 4.0 us to 84.1 us fused, 1.00x to 5.00x; "
+        "h100-sxm, stream, textbook>"
+    )
+    assert repr(grid.fused) == "<Price 2x3: 4.0 us to 84.1 us>"
+    real = fusesim.price_chain(5, 4096, device="h200-sxm", model="calibrated")
+    assert repr(real.fused).endswith(" us, calibration h200-sxm>")
+    assert repr(chain.device) == "HardwareProfile(id='h100-sxm', name='NVIDIA H100 SXM5 80 GB')"
+    assert len(str(chain)) < 120
+    assert len(str(chain.device)) < 120
+
+
+def test_records_compare_by_identity(chain):
+    same = fusesim.price_chain(5, 8192 * 4096)
+    assert chain == chain  # noqa: PLR0124 - that is the point
+    assert chain != same
+    assert chain.fused != same.fused
+    assert chain.to_dict() == same.to_dict()
+
+
 def test_notebooks_show_a_table(chain):
     page = chain._repr_html_()
     assert "<th>unfused</th><td>220.3 us</td>" in page
