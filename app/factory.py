@@ -49,5 +49,5 @@ def create_app(catalogue: Catalogue | None = None) -> Dash:
     )
     app.layout = chain.build(devices)
     callbacks.register(app, devices)
-    harden(app.server, app.callback_map)
+    harden(app.server, [name for name, entry in app.callback_map.items() if "callback" in entry])
     return app

@@ -6,14 +6,16 @@ import gzip
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from flask import abort, request
+from dash.exceptions import DependencyException
+from flask import Response, abort, request
+from werkzeug.exceptions import HTTPException
 
 from . import ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flask import Flask, Response
+    from flask import Flask
 
 HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -27,6 +29,15 @@ MAX_REQUEST: Final = 64 * 1024
 
 KEYS: Final = {"output", "outputs", "inputs", "state", "changedPropIds", "parsedChangedPropsIds"}
 """What a callback's request may hold."""
+
+NOT_A_CALLBACK: Final = "This is not a request that the page makes; load the page again."
+NO_SCRIPT: Final = "There is no script at this address."
+REFUSALS: Final = {
+    HTTPStatus.NOT_FOUND: "There is nothing at this address.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "This address does not answer this kind of request.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"The request is longer than {MAX_REQUEST // 1024} KiB.",
+}
+"""What is said where the reason is the status alone."""
 
 MOST_SCRIPTS: Final = 40
 """Compressed scripts that are kept; a page needs about fifteen."""
@@ -47,11 +58,15 @@ def harden(server: Flask, callbacks: Iterable[str]) -> None:
     """
     server.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST
     packed: dict[str, bytes] = {}
+    served = set(callbacks)
+    _refuse_in_a_sentence(server)
 
     @server.before_request
     def check() -> None:
-        if request.path.endswith("/_dash-update-component") and not is_callback(_body(), set(callbacks)):
-            abort(HTTPStatus.BAD_REQUEST)
+        if request.method != "POST" or not request.path.endswith("/_dash-update-component"):
+            return
+        if request.args or not is_callback(_body(), served):
+            abort(HTTPStatus.BAD_REQUEST, NOT_A_CALLBACK)
 
     @server.get("/health")
     def health() -> dict[str, str]:
@@ -62,6 +77,25 @@ def harden(server: Flask, callbacks: Iterable[str]) -> None:
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return compress(response, packed)
+
+
+def _refuse_in_a_sentence(server: Flask) -> None:
+    """Answer what cannot be served with one sentence, and leave tracebacks to the server's own faults."""
+
+    @server.errorhandler(DependencyException)
+    def no_script(_: DependencyException) -> Response:
+        return _sentence(NO_SCRIPT, HTTPStatus.NOT_FOUND)
+
+    @server.errorhandler(HTTPException)
+    def refuse(error: HTTPException) -> Response:
+        answer = error.get_response(request.environ)
+        said = REFUSALS.get(HTTPStatus(answer.status_code), error.description or answer.status)
+        allowed = answer.headers.get("Allow")
+        return _sentence(said, answer.status_code, {"Allow": allowed} if allowed else {})
+
+
+def _sentence(text: str, status: int, headers: dict[str, str] | None = None) -> Response:
+    return Response(f"{text}\n", status, headers, mimetype="text/plain")
 
 
 def _body() -> Any:
@@ -77,28 +111,37 @@ def is_callback(body: Any, callbacks: set[str]) -> bool:
 
     What the inputs hold is not looked at: that is checked where it is used, and answered in a sentence.
     """
-    if not isinstance(body, dict) or not set(body) <= KEYS or not _is_text(body.get("output"), callbacks):
-        return False
-    named = [dict(zip(("id", "property"), output.rsplit(".", 1), strict=True)) for output in _outputs(body["output"])]
-    inputs, changed = body.get("inputs"), body.get("changedPropIds", [])
     return (
-        body.get("outputs") == named
-        and isinstance(inputs, list)
-        and len(inputs) == 1
-        and isinstance(inputs[0], dict)
-        and {name: inputs[0].get(name) for name in ("id", "property")} == {"id": ids.REQUEST, "property": "data"}
-        and isinstance(changed, list)
-        and all(_is_text(entry, {f"{ids.REQUEST}.data"}) for entry in changed)
+        isinstance(body, dict)
+        and set(body) <= KEYS
+        and _is_text(body.get("output"), callbacks)
+        and body.get("outputs") == _outputs(body["output"])
+        and _is_request(body.get("inputs"))
+        and body.get("state", []) == []
+        and _are_changed(body.get("changedPropIds", []))
+        and _are_changed(body.get("parsedChangedPropsIds", []))
     )
+
+
+def _is_request(inputs: Any) -> bool:
+    """Return whether the inputs are the one that the page's callback has, with any value."""
+    if not isinstance(inputs, list) or len(inputs) != 1 or not isinstance(inputs[0], dict):
+        return False
+    return inputs[0] | {"value": None} == {"id": ids.REQUEST, "property": "data", "value": None}
+
+
+def _are_changed(names: Any) -> bool:
+    return isinstance(names, list) and all(_is_text(name, {f"{ids.REQUEST}.data"}) for name in names)
 
 
 def _is_text(value: Any, options: set[str]) -> bool:
     return isinstance(value, str) and value in options
 
 
-def _outputs(spelt: str) -> list[str]:
+def _outputs(spelt: str) -> list[dict[str, str]]:
     """Split Dash's name of a callback into its outputs."""
-    return spelt.strip(".").split("...")
+    names = (output.rsplit(".", 1) for output in spelt.strip(".").split("..."))
+    return [{"id": name, "property": held} for name, held in names]
 
 
 def compress(response: Response, packed: dict[str, bytes]) -> Response:

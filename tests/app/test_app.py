@@ -102,6 +102,50 @@ def test_deeply_nested_or_long_junk_is_the_senders_fault(client):
         assert 400 <= answer.status_code < 500
 
 
+def said(answer, status):
+    """Return the one sentence in which a request was refused."""
+    assert answer.status_code == status
+    assert answer.mimetype == "text/plain"
+    assert re.fullmatch(r"[A-Z][^.<\n]*\.\n", answer.text)
+    return answer.text
+
+
+JUNK = [5, "x", [5], [None], {"a": 1}, [{"id": "x"}], [[1]], None]
+
+
+@pytest.mark.parametrize("junk", JUNK)
+@pytest.mark.parametrize("key", ["state", "inputs", "outputs", "output", "changedPropIds", "parsedChangedPropsIds"])
+def test_a_malformed_part_is_refused_in_a_sentence(client, body, caplog, key, junk):
+    assert "load the page again" in said(post(client, body | {key: junk}), 400)
+    assert caplog.records == []
+
+
+def test_what_runs_in_the_browser_cannot_be_asked_of_the_server(client, body, caplog):
+    for name in create_app().callback_map:
+        said(post(client, body | {"output": name, "outputs": {"id": name, "property": ""}}), 400)
+    said(post(client, body | {"surplus": 1}), 400)
+    said(client.post("/_dash-update-component?cancelJob=1", json=body), 400)
+    assert caplog.records == []
+
+
+def test_an_empty_state_is_what_a_page_sends(client, body):
+    assert post(client, body | {"state": []}).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["foo/bar.js", "dash/nope.js", "plotly/%00", "dash/../../README.md"])
+def test_a_script_that_is_not_there_is_not_found(client, caplog, name):
+    said(client.get(f"/_dash-component-suites/{name}"), 404)
+    assert caplog.records == []
+
+
+def test_other_refusals_are_a_sentence_too(client):
+    said(client.get("/assets/nope.css"), 404)
+    said(client.post("/_dash-update-component", data="1" * 100_000, content_type="application/json"), 413)
+    answer = client.put("/_dash-update-component")
+    said(answer, 405)
+    assert "POST" in answer.headers["Allow"]
+
+
 def test_text_is_compressed_for_those_who_ask(client, body):
     asked = client.post("/_dash-update-component", json=body, headers={"Accept-Encoding": "gzip"})
     assert asked.headers["Content-Encoding"] == "gzip"
