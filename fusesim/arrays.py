@@ -27,6 +27,13 @@ def spread(value: Any, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(value, shape)
 
 
+def frozen(value: Any) -> Any:
+    """Return the value; an array can no longer be written to."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    return value
+
+
 def round_up(value: Numbers, step: int) -> Numbers:
     """Return the next multiple of `step`.
 
@@ -84,3 +91,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def whole(value: Numbers) -> Any:
+    """Return what counts something as JSON holds it: whole numbers.
+
+    Examples
+    --------
+    >>> whole(np.float64(5)), whole(np.ones(2))
+    (5, [1, 1])
+    """
+    return np.asarray(value).astype(np.int64).tolist()

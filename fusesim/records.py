@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from fusesim import units
-from fusesim.arrays import plain, spread
+from fusesim.arrays import frozen, plain, spread, whole
 from fusesim.errors import InputError
 from fusesim.explain import chain_sentences
 
@@ -115,24 +115,28 @@ class Price:
         peak_memory: Numbers = field(init=False)
         bound_index: Any = field(init=False)
 
+    def __post_init__(self) -> None:
+        """Keep arrays from being written to."""
+        frozen(self.time)
+
     def __getattr__(self, name: str) -> Any:
         """Compute a field of `Parts` in the common shape, and keep it."""
         if name not in LATE:
             raise AttributeError(f"a Price has no {name}")
-        value = spread(getattr(self.parts, name), self.shape)
+        value = frozen(spread(getattr(self.parts, name), self.shape))
         object.__setattr__(self, name, value)
         return value
 
     @cached_property
     def interval(self) -> tuple[Numbers, Numbers]:
         """Ends of the 90 % interval of the time; both the time itself in the textbook. [s]."""
-        low, high = (spread(self.time * factor, self.shape) for factor in self.parts.interval_factors)
+        low, high = (frozen(spread(self.time * factor, self.shape)) for factor in self.parts.interval_factors)
         return low, high
 
     @cached_property
     def bytes_moved(self) -> Numbers:
         """Bytes read and written. [B]."""
-        return self.bytes_read + self.bytes_written
+        return frozen(self.bytes_read + self.bytes_written)  # type: ignore[no-any-return]
 
     @property
     def arithmetic_intensity(self) -> Numbers:
@@ -163,6 +167,7 @@ class Price:
             "calibration",
         )
         record = {name: plain(getattr(self, name)) for name in names if name != "bound_index"}
+        record["kernels"] = whole(self.kernels)
         return record | {"per_kernel": [kernel.to_dict() for kernel in self.per_kernel]}
 
     def __repr__(self) -> str:
@@ -203,6 +208,11 @@ class ChainPrice:
     launch: str
     correlation: float = field(default=1.0, repr=False)
 
+    def __post_init__(self) -> None:
+        """Keep arrays from being written to."""
+        for value in (self.saving, self.speedup, self.ridge_point, self.elements):
+            frozen(value)
+
     @cached_property
     def saving_interval(self) -> tuple[Numbers, Numbers]:
         """Ends of the 90 % interval of the saving; what both sides' deviations share cancels. [s].
@@ -220,7 +230,7 @@ class ChainPrice:
         two = np.asarray(unfused.kernels > 1, dtype=np.float64)[()]  # one op is the same kernel either way
         below = combine(unfused.time - unfused.interval[0], fused.interval[1] - fused.time) * two
         above = combine(unfused.interval[1] - unfused.time, fused.time - fused.interval[0]) * two
-        return self.saving - below, self.saving + above
+        return frozen(self.saving - below), frozen(self.saving + above)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and lists, ready for JSON; the device is named."""
@@ -229,7 +239,7 @@ class ChainPrice:
             value = getattr(self, name)
             if name not in {"device", "correlation"}:
                 record[name] = value.to_dict() if isinstance(value, Price) else plain(value)
-        return record
+        return record | {"elements": whole(self.elements)}
 
     def explain(self) -> list[str]:
         """Return what decides this price, in sentences; for one chain, not for an array of them.

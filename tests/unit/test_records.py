@@ -37,6 +37,19 @@ def test_records_cannot_be_changed(chain):
         chain.fused.time = 0
 
 
+@pytest.mark.parametrize("model", ["textbook", "calibrated"])
+def test_arrays_cannot_be_changed(model):
+    sizes = np.array([4096.0, 8192.0])
+    price = fusesim.price_chain(5, sizes, model=model)
+    sides = [getattr(side, name) for side in (price.unfused, price.fused) for name in ("time", "bytes_moved", *LATE)]
+    intervals = [*price.unfused.interval, *price.fused.interval, *price.saving_interval]
+    for value in (price.saving, price.speedup, price.ridge_point, price.elements, *sides, *intervals):
+        with pytest.raises(ValueError, match="read-only"):
+            value[0] = 0
+    sizes[0] = 1  # the caller's own array stays the caller's
+    assert price.elements.tolist() == [4096, 8192]
+
+
 def test_an_unknown_field_is_an_attribute_error(chain):
     with pytest.raises(AttributeError, match="^a Price has no tiem$"):
         chain.fused.tiem  # noqa: B018
@@ -82,6 +95,15 @@ def test_to_dict_names_every_field(chain):
     sides |= {"dram_bytes", "l2_bytes", "flops", "launch_time", "memory_time", "compute_time", "launch_share", "bound"}
     sides |= {"peak_memory", "calibration", "per_kernel"}
     assert set(record["unfused"]) == set(record["fused"]) == sides
+
+
+@pytest.mark.parametrize("ops", [5, ["add", "mul"]])
+def test_counts_are_whole_numbers_in_a_dict(ops):
+    record = fusesim.price_chain(ops, 4096).to_dict()
+    counts = (record["unfused"]["kernels"], record["fused"]["kernels"], record["elements"])
+    assert [type(count) for count in counts] == [int, int, int]
+    many = fusesim.price_chain([1, 5], [[4096]]).to_dict()
+    assert json.dumps([many["unfused"]["kernels"], many["fused"]["kernels"]]) == "[[[1, 5]], [[1, 1]]]"
 
 
 def test_to_dict_says_which_alias_was_asked_for():
