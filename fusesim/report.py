@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from fusesim.api import Ceiling
     from fusesim.hardware import HardwareProfile
     from fusesim.records import ChainPrice, Price
+
+FAR_APART: Final = 0.01
+"""A figure below this share of the one beside it gets a unit of its own."""
 
 
 def chain_table(price: ChainPrice) -> Table:
@@ -28,11 +31,12 @@ def chain_table(price: ChainPrice) -> Table:
 
 
 def _chain_rows(unfused: Price, fused: Price) -> list[tuple[str, str, str]]:
-    """Return the rows: a label and both figures in one unit."""
+    """Return the rows: a label and both figures, in one unit where that leaves digits of the second."""
 
     def pair(label: str, dimension: units.Dimension, name: str) -> tuple[str, str, str]:
         first, second = (float(getattr(price, name)) for price in (unfused, fused))
-        texts = [units.format_quantity(value, dimension, like=first) for value in (first, second)]
+        like = None if 0 < second < FAR_APART * first else first
+        texts = [units.format_quantity(value, dimension, like=like) for value in (first, second)]
         return label, texts[0], texts[1]
 
     def share(price: Price) -> str:
@@ -55,6 +59,8 @@ def _chain_rows(unfused: Price, fused: Price) -> list[tuple[str, str, str]]:
 
 def chain_verdict(price: ChainPrice) -> str:
     """Return the line a reader takes away."""
+    if price.unfused.kernels == 1:
+        return "nothing to save"
     saved = units.format_quantity(float(price.saving), units.TIME)
     return f"fusing saves {saved}: {units.format_ratio(float(price.speedup))}"
 

@@ -36,6 +36,31 @@ def test_both_figures_of_a_row_are_in_one_unit():
     assert "time 1.21 ms 0.24 ms" in printed
 
 
+@pytest.mark.parametrize(
+    ("ops", "elements", "time", "moved"),
+    [
+        (50, 2**25, "2.20 ms 0.04 ms", "6.71 GB 0.13 GB"),  # a fiftieth keeps the unit
+        (1000, 2**25, "44.1 ms 44.1 us", "134.2 GB 134.2 MB"),
+        (10**6, 4096, "4.0 s 4.0 us", "16.4 GB 16.4 kB"),
+    ],
+)
+def test_a_figure_that_one_unit_would_leave_without_digits_has_its_own(ops, elements, time, moved):
+    printed = lines(report.chain_table(fusesim.price_chain(ops, elements)))
+    assert f"time {time}" in printed
+    assert f"bytes moved {moved}" in printed
+
+
+def test_nothing_counts_in_the_unit_of_what_is_beside_it():
+    printed = lines(report.chain_table(fusesim.price_chain(5, 4096, launch_overhead=0)))
+    assert "launches alone 0.00 s 0.00 s" in printed
+
+
+def test_one_op_has_nothing_to_save():
+    for model in ("textbook", "calibrated"):
+        verdict = report.chain_verdict(fusesim.price_chain(1, 4096, model=model))
+        assert verdict == "nothing to save"
+
+
 def test_heading_and_verdict():
     price = fusesim.price_chain(5, 8192 * 4096, device="h100")
     assert report.chain_heading(price, "5 ops") == (
