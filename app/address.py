@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .catalogue import Catalogue
 
 QUERY_LIMIT: Final = 2000
+_PLAIN: Final = re.compile(r"[ -~\N{MULTIPLICATION SIGN}\N{MICRO SIGN}]*")
+"""What values are written in: digits of other scripts, line ends and controls are in none."""
 
 
 def from_query(query: Any, catalogue: Catalogue) -> tuple[Settings, str | None]:
@@ -48,9 +50,14 @@ def from_query(query: Any, catalogue: Catalogue) -> tuple[Settings, str | None]:
             settings = _read(settings, key, pairs[key], catalogue)
         check_row(settings)
     except FusesimError as error:
-        return Settings(), f"The address was not understood, so the defaults are shown: {error}."
+        return Settings(), _stopped(f"The address was not understood, so the defaults are shown: {error}")
     foreign = [unknown_name("setting", key, KEYS) for key in pairs if key not in KEYS]
-    return settings, f"The address holds something that was passed over: {foreign[0]}." if foreign else None
+    return settings, _stopped(f"The address holds something that was passed over: {foreign[0]}") if foreign else None
+
+
+def _stopped(sentence: str) -> str:
+    """End a sentence that may end in a question already."""
+    return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 def to_query(settings: Settings) -> str:
@@ -109,6 +116,8 @@ _AS_CONTROL: Final[Mapping[str, str]] = {
 
 def _read(settings: Settings, key: str, text: str, catalogue: Catalogue) -> Settings:
     """Take in one setting of an address."""
+    if not _PLAIN.fullmatch(text):
+        raise InputError(f'{key} "{excerpt(text)}" holds characters other than plain letters, digits and signs')
     if key in _AS_CONTROL:
         return change(settings, _AS_CONTROL[key], text, catalogue)
     if key == "ops":
@@ -142,8 +151,7 @@ def _with_microseconds(settings: Settings, key: str, text: str) -> Settings:
 
 def _pairs(query: Any) -> dict[str, str]:
     """Split a query into settings, each at most once."""
-    if not isinstance(query, str) or len(query) > QUERY_LIMIT:
-        raise InputError(f"it is not a text of at most {QUERY_LIMIT} characters")
+    query = short_text("it", query, QUERY_LIMIT)
     pairs: dict[str, str] = {}
     for key, text in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
         if key in pairs:

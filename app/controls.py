@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fusesim import units
 from fusesim.chains import INPUT_STATES
-from fusesim.errors import FusesimError, InputError, unknown_name
+from fusesim.errors import FusesimError, InputError, excerpt, unknown_name
 from fusesim.inputs import choice, number
 from fusesim.ops import find_dtype, find_op
 from fusesim.paths import STYLES
@@ -143,8 +143,10 @@ def short_text(name: str, raw: Any, limit: int = SHORT_TEXT) -> str:
     InputError
         If it is none.
     """
-    if not isinstance(raw, str) or len(raw) > limit:
+    if not isinstance(raw, str):
         raise InputError(f"{name} must be a text of at most {limit} characters")
+    if len(raw) > limit:
+        raise InputError(f'{name} must be a text of at most {limit} characters, and "{excerpt(raw)}" has {len(raw)}')
     return raw
 
 

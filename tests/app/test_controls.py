@@ -107,8 +107,8 @@ def test_what_an_address_leaves_out_has_its_default(catalogue):
         ("?bandwidth=3us", "bandwidth"),
         ("?ops=1&ops=2", '"ops" is given twice'),
         ("?" + "a" * 3000, "at most 2000 characters"),
-        (None, "not a text"),
-        (["?ops=1"], "not a text"),
+        (None, "must be a text"),
+        (["?ops=1"], "must be a text"),
     ],
 )
 def test_a_malformed_address_falls_back_to_the_defaults_and_says_why(query, wrong, catalogue):
@@ -124,6 +124,42 @@ def test_a_foreign_setting_is_passed_over_with_a_note(query, catalogue):
     settings, note = from_query(query, catalogue)
     assert settings == Settings(ops=3)
     assert "passed over" in note
+
+
+@pytest.mark.parametrize(
+    "text", ["4096%0A", "%0A4096", "40%0096", "%D9%A4", "%EF%BC%94", "4096%E2%80%A8", "%E2%80%AE4"]
+)
+@pytest.mark.parametrize(
+    "key", ["elements", "ops", "row", "repeats", "device", "launch_overhead", "bandwidth", "model"]
+)
+def test_an_address_holds_plain_characters_only(key, text, catalogue):
+    settings, note = from_query(f"?{key}={text}", catalogue)
+    assert settings == Settings()
+    assert f'{key} "' in note
+    assert "holds characters other than plain letters" in note
+    assert note.isprintable()
+
+
+def test_signs_that_people_write_are_plain(catalogue):
+    settings, note = from_query("?ops=gelu%C3%978&elements=64%C3%9764&launch_overhead=5%C2%B5s", catalogue)
+    assert note is None
+    assert settings == Settings(ops=("gelu",) * 8, elements=4096, launch_overhead=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("query", "limit"),
+    [("?ops=" + "a" * 401, 400), ("?device=t4&elements=" + "9" * 81, 80), ("?x=" + "y" * 2000, 2000)],
+)
+def test_a_text_that_is_too_long_is_quoted_in_part(query, limit, catalogue):
+    settings, note = from_query(query, catalogue)
+    assert settings == Settings()
+    assert f"at most {limit} characters" in note
+    assert '..."' in note
+    assert len(note) < 240
+
+
+def test_a_note_that_asks_ends_in_its_question_mark(catalogue):
+    assert from_query("?launch=steam", catalogue)[1].endswith('did you mean "stream"?')
 
 
 def test_the_ends_of_the_sliders_are_accepted(catalogue):
