@@ -28,7 +28,7 @@ BOUND_IN_WORDS: Final = {
 def chain_sentences(price: ChainPrice) -> list[str]:
     """Return what decides the price of one chain, the most important first."""
     if price.model == "textbook":
-        return [verdict(price), *crossover(price), *intensity(price), *capacity(price)]
+        return [verdict(price), *crossover(price), *intensity(price), *left_out(price), *capacity(price)]
     return [
         verdict(price),
         *binds(price),
@@ -75,6 +75,21 @@ def intensity(price: ChainPrice) -> list[str]:
     side = "below" if after < ridge else "above"
     moved = f"arithmetic intensity is {before:.3g} FLOP/B unfused and {after:.3g} fused"
     return [f"{moved}, {side} the ridge point of {ridge:.3g} FLOP/B; the textbook leaves arithmetic out"]
+
+
+def left_out(price: ChainPrice) -> list[str]:
+    """Warn where the arithmetic that the textbook leaves out takes longer than the whole price."""
+    alone = float(price.fused.compute_time)
+    sides = {"unfused": float(price.unfused.time), "fused": float(price.fused.time)}
+    if price.unfused.kernels == 1:
+        sides.pop("unfused")
+    shorter = [f"the {name} {units.format_quantity(time, units.TIME)}" for name, time in sides.items() if alone > time]
+    if not shorter:
+        return []
+    takes = f"arithmetic alone takes {units.format_quantity(alone, units.TIME)} at the peak rate"
+    return [
+        f"{takes}, longer than {' and '.join(shorter)}: the textbook leaves it out, so no real kernel is that quick"
+    ]
 
 
 def binds(price: ChainPrice) -> list[str]:

@@ -146,6 +146,23 @@ def test_the_explanation_places_the_chain_under_the_roof(chain, unsourced):
     assert not any("ridge" in sentence for sentence in fusesim.price_chain(5, 4096, device=unsourced).explain())
 
 
+def test_the_explanation_warns_of_arithmetic_that_takes_longer_than_the_price(chain, unsourced):
+    # 32 FLOP on each of 2^30 elements at 19.5 TFLOP/s are 1.76 ms; 2 GiB in and out at 2.04 TB/s are 1.05 ms
+    def warnings(price):
+        return [sentence for sentence in price.explain() if sentence.startswith("arithmetic alone")]
+
+    (sentence,) = warnings(fusesim.price_chain(32, 2**30, dtype="fp8", device="a100"))
+    assert sentence == (
+        "arithmetic alone takes 1.76 ms at the peak rate, longer than the fused 1.06 ms: "
+        "the textbook leaves it out, so no real kernel is that quick"
+    )
+    # at 100 TB/s the unfused chain moves its bytes in less time too
+    quick = fusesim.price_chain(32, 2**30, dtype="fp8", device="a100", dram_bandwidth=1e14)
+    assert "longer than the unfused 815.2 us and the fused 25.5 us: " in warnings(quick)[0]
+    assert warnings(chain) == warnings(fusesim.price_chain(5, 4096, device=unsourced)) == []
+    assert not warnings(fusesim.price_chain(["gelu"] * 8, 2**25, device="h200-sxm", model="calibrated"))
+
+
 def test_the_explanation_warns_of_what_does_not_fit(chain):
     # 30 billion bf16 elements are 60 GB in and 60 GB out, on 80 GB
     line = "input and output take 120.0 GB, more than the 80.0 GB of h100-sxm: it will not fit"
