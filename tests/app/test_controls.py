@@ -86,7 +86,7 @@ def test_what_an_address_leaves_out_has_its_default(catalogue):
         ("?ops=gelu*33", "the chain has 33 ops; give 1 to 32"),
         ("?ops=gelu*0", "0 times"),
         ("?ops=" + "add," * 200, "at most 400 characters"),
-        ("?ops=\N{SUPERSCRIPT TWO}", "is not an op"),
+        ("?ops=\N{SUPERSCRIPT TWO}", "plain letters"),
         ("?ops=add_row&elements=1000", "a row of 4 096 does not divide 1 000 values"),
         ("?ops=add_row&row=7", "a row of 7 does not divide 33 554 432 values"),
         ("?row=0", "out of range"),
