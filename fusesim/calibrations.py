@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from fusesim import store
 from fusesim.calibration import Calibration
-from fusesim.errors import CalibrationError, FusesimError, excerpt, unknown_name
+from fusesim.errors import CalibrationError, FusesimError, unknown_name
+from fusesim.textfile import read_text
 from fusesim.transfer import nearest, transfer
 
 if TYPE_CHECKING:
@@ -103,16 +104,9 @@ def load_calibration_file(path: str | Path) -> Calibration:
         Names the file and what is wrong.
     """
     file = Path(path)
+    text = read_text(file, "a calibration", limit=MAX_SIZE, fault=CalibrationError)
     try:
-        if file.exists() and not file.is_file():
-            raise CalibrationError(f"{excerpt(file, 200)}: not a file; give the path of a calibration")
-        if file.stat().st_size > MAX_SIZE:
-            raise CalibrationError(f"{file.name}: larger than 4 MiB, so not a calibration")
-        return Calibration.model_validate_json(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CalibrationError(f"{excerpt(file, 200)}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise CalibrationError(f"{file.name}: not text: {error.reason}") from error
+        return Calibration.model_validate_json(text)
     except ValidationError as error:
         raise CalibrationError(f"{file.name}: {store.first_problem(error)}") from error
     except FusesimError as error:

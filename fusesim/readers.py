@@ -21,6 +21,7 @@ from fusesim.measured import Measured
 from fusesim.ops import DTYPES, find_ops
 from fusesim.paths import STYLES
 from fusesim.store import aliases, device_ids, first_problem
+from fusesim.textfile import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -164,15 +165,10 @@ def read_measured(path: str | Path) -> MeasuredFile:
 
 def _table(file: Path) -> dict[str, Any]:
     """Read a file's outermost table."""
+    text = read_text(file, "measured chains", limit=MAX_SIZE, fault=MeasurementError)
     try:
-        if file.exists() and not file.is_file():
-            raise MeasurementError(f"{excerpt(file, 200)}: not a file; give the path of measured chains")
-        if file.stat().st_size > MAX_SIZE:
-            raise MeasurementError(f"{file.name}: larger than 64 MiB, so not measured chains")
-        table = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise MeasurementError(f"{excerpt(file, 200)}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:  # bad UTF-8, bad JSON, numbers of 5000 digits, endless nesting
+        table = json.loads(text)
+    except (ValueError, RecursionError) as error:  # bad JSON, numbers of 5000 digits, endless nesting
         raise MeasurementError(f"{file.name}: not valid JSON: {error}") from error
     if not isinstance(table, dict):
         raise MeasurementError(f"{file.name}: not measured chains in a format that fusesim reads")

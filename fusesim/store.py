@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from fusesim.errors import FusesimError, HardwareSpecError, InputError, excerpt, unknown_name
 from fusesim.hardware import HardwareProfile
+from fusesim.textfile import read_text
 
 MAX_SPEC_SIZE = 1 << 20
 """A device file larger than this is not one."""
@@ -93,15 +94,10 @@ def load_device_file(path: str | Path) -> HardwareProfile:
         Names the file, the key, what is wrong with it and what to do.
     """
     file = Path(path)
+    text = read_text(file, "a device file", limit=MAX_SPEC_SIZE, fault=HardwareSpecError)
     try:
-        if file.exists() and not file.is_file():
-            raise HardwareSpecError(f"{excerpt(file, 200)}: not a file; give the path of a TOML file")
-        if file.stat().st_size > MAX_SPEC_SIZE:
-            raise HardwareSpecError(f"{file.name}: larger than 1 MiB, so not a device file")
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise HardwareSpecError(f"{excerpt(file, 200)}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:  # bad UTF-8, bad TOML, numbers of 5000 digits, endless nesting
+        table = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # bad TOML, numbers of 5000 digits, endless nesting
         raise HardwareSpecError(f"{file.name}: not valid TOML: {error}") from error
     return parse_device(table, file.stem, file.name)
 

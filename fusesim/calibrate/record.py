@@ -16,6 +16,7 @@ from fusesim.calibrate.cases import Case, Sample
 from fusesim.errors import InputError, MeasurementError, excerpt
 from fusesim.ops import DTYPES, OPS
 from fusesim.store import first_problem
+from fusesim.textfile import read_text
 
 SCHEMA = "fusesim-measurements/1"
 MAX_SIZE = 64 << 20
@@ -117,14 +118,9 @@ def load_measurements(path: str | Path) -> Measurements:
         Names the file and what is wrong.
     """
     file = Path(path)
+    text = read_text(file, "recorded measurements", limit=MAX_SIZE, fault=MeasurementError)
     try:
-        if file.exists() and not file.is_file():
-            raise MeasurementError(f"{excerpt(file, 200)}: not a file; give the path of recorded measurements")
-        if file.stat().st_size > MAX_SIZE:
-            raise MeasurementError(f"{file.name}: larger than 64 MiB, so not recorded measurements")
-        return Measurements.model_validate_json(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise MeasurementError(f"{excerpt(file, 200)}: cannot be read: {error.strerror or error}") from error
+        return Measurements.model_validate_json(text)
     except ValidationError as error:
         raise MeasurementError(f"{file.name}: {first_problem(error, Measurements)}") from error
     except ValueError as error:

@@ -56,7 +56,7 @@ def empty_folder(tmp_path, monkeypatch):
         ("chain --device ../h100-sxm", 'device "../h100-sxm" is a path, not a name'),
         ("chain --device h100-sxm.toml", 'device "h100-sxm.toml" is a path, not a name'),
         ("chain --device-file absent.toml", "absent.toml: cannot be read: No such file or directory"),
-        ("chain --device-file .", ".: not a file; give the path of a TOML file"),
+        ("chain --device-file .", ".: not a file; give the path of a device file"),
         ("chain --device-file=", ".: not a file"),
         ("chain --model textbok", 'unknown model "textbok"; did you mean "textbook"?'),
         ("chain --launch grahp", 'unknown launch mode "grahp"; did you mean "graph"?'),

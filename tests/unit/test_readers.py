@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(MeasurementError, match="not a file"):
         readers.read_measured(tmp_path)
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe{}")
-    with pytest.raises(MeasurementError, match=r"^bytes\.json: not valid JSON"):
+    with pytest.raises(MeasurementError, match=r"^bytes\.json: not text in UTF-8, so not measured chains$"):
         readers.read_measured(tmp_path / "bytes.json")
 
 

@@ -73,7 +73,7 @@ def test_only_regular_files_are_read(tmp_path):
     pipe = tmp_path / "pipe.toml"
     os.mkfifo(pipe)  # reading it would wait for ever
     for path in (pipe, tmp_path):
-        with pytest.raises(HardwareSpecError, match="not a file; give the path of a TOML file$"):
+        with pytest.raises(HardwareSpecError, match="not a file; give the path of a device file$"):
             store.load_device_file(path)
 
 
