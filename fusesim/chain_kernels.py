@@ -9,7 +9,9 @@ footprint of all buffer sets that passes rotate over, with the intermediates tha
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -76,7 +78,22 @@ class Piece(NamedTuple):
     last: bool
 
 
-def instructions(ops: Sequence[Op], dtype: DType, style: Style, *, slow: Sequence[float] = ()) -> Instructions:
+class Kind(NamedTuple):
+    """Kernels of an unfused chain that are alike: how many, what each issues, and how they stand in the chain.
+
+    `tensors` are the extra operands of such a kernel, `following` those of the kernel behind it.
+    """
+
+    kernels: Numbers
+    issued: Instructions
+    tensors: int
+    following: int
+    first: bool
+    last: bool
+
+
+@lru_cache(maxsize=1024)
+def instructions(ops: tuple[Op, ...], dtype: DType, style: Style, *, slow: tuple[float, ...] = ()) -> Instructions:
     """Count what one kernel that does these ops issues per element.
 
     `slow` is the share of warps that takes the slow path of each op; that of a fused chain on normal values unless
@@ -84,7 +101,7 @@ def instructions(ops: Sequence[Op], dtype: DType, style: Style, *, slow: Sequenc
     """
     overhead = dtype.overhead if style.overhead is None else style.overhead
     slots = special = serial = 0.0
-    for op, share in zip(ops, slow or slow_shares(tuple(ops), FLOAT_MAX), strict=True):
+    for op, share in zip(ops, slow or slow_shares(ops, FLOAT_MAX), strict=True):
         more_slots, more_cycles = SLOW[op.slow] if op.slow else (0.0, 0.0)
         slots += op.slots * (ERF_STALL if op.stalls else 1.0) + more_slots * share
         serial += op.serial + more_cycles * share
@@ -132,7 +149,7 @@ def piece(
 def fused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
     """Return the one kernel of the fused chain."""
     edge = _edge_share(chain, situation, machine, intermediates=0.0)
-    issued = instructions(ops or (), situation.dtype, situation.style)
+    issued = instructions(tuple(ops or ()), situation.dtype, situation.style)
     if ops is None:
         issued = _repeated(issued, chain.ops)
     shape = kernel_shape(issued, chain, situation.style)
@@ -144,22 +161,28 @@ def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation,
     if ops is None:
         return _identical_pieces(chain, situation, machine)
     edge = _edge_share(chain, situation, machine, intermediates=float(min(len(ops) - 1, 2)))
-    slow = slow_shares(tuple(ops), situation.dtype.largest)
-    counts: dict[tuple[Op, bool, bool, int, float], int] = {}
-    for index, op in enumerate(ops):
-        following = ops[index + 1].tensors if index + 1 < len(ops) else 0
-        key = (op, index == 0, index == len(ops) - 1, following, slow[index])
-        counts[key] = counts.get(key, 0) + 1
+    shapes: dict[Instructions, KernelShape] = {}
     pieces = []
-    for (op, first, last, following, share), count in counts.items():
-        reads = edge if first else _miss_share(chain, situation, machine, op.tensors)
-        writes = edge if last else _miss_share(chain, situation, machine, following)
-        shape = kernel_shape(
-            instructions((op,), situation.dtype, situation.style, slow=(share,)), chain, situation.style
-        )
-        number = np.float64(count)
-        pieces.append(piece(number, shape, chain, reads=reads, writes=writes, operands=edge, last=last))
+    for kind in _kinds(tuple(ops), situation.dtype, situation.style):
+        if kind.issued not in shapes:
+            shapes[kind.issued] = kernel_shape(kind.issued, chain, situation.style)
+        reads = edge if kind.first else _miss_share(chain, situation, machine, kind.tensors)
+        writes = edge if kind.last else _miss_share(chain, situation, machine, kind.following)
+        shape = shapes[kind.issued]
+        pieces.append(piece(kind.kernels, shape, chain, reads=reads, writes=writes, operands=edge, last=kind.last))
     return pieces
+
+
+@lru_cache(maxsize=1024)
+def _kinds(ops: tuple[Op, ...], dtype: DType, style: Style) -> tuple[Kind, ...]:
+    """Sort the kernels of an unfused chain by what tells them apart."""
+    counts: Counter[Kind] = Counter()
+    for index, (op, share) in enumerate(zip(ops, slow_shares(ops, dtype.largest), strict=True)):
+        first, last = index == 0, index == len(ops) - 1
+        following = 0 if last else ops[index + 1].tensors
+        issued = instructions((op,), dtype, style, slow=(share,))
+        counts[Kind(ZERO, issued, op.tensors, following, first, last)] += 1
+    return tuple(kind._replace(kernels=np.float64(count)) for kind, count in counts.items())
 
 
 def _identical_pieces(chain: Chain, situation: Situation, machine: Machine) -> list[Piece]:

@@ -17,6 +17,7 @@ stream (read once, write once); uncoalesced access, atomics and shared memory ar
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -141,7 +142,7 @@ def _square(own: Numbers) -> Numbers:
 
 def _root(own: Numbers) -> Numbers:
     """Return the square root of a temporary array, in place."""
-    return np.sqrt(own, out=own) if isinstance(own, np.ndarray) else np.sqrt(own)
+    return np.sqrt(own, out=own) if isinstance(own, np.ndarray) else math.sqrt(own)
 
 
 def reused_share(distance: Numbers, machine: Machine) -> Numbers:

@@ -83,6 +83,10 @@ class Op:
     slow: Literal["", "division", "sine"] = ""
     stalls: bool = False
 
+    def __hash__(self) -> int:
+        """Hash the name alone: chains are keys of caches, and few ops share one."""
+        return hash(self.name)
+
     def __post_init__(self) -> None:
         """Refuse counts that cannot be."""
         for name in ("flops", "slots", "special", "serial", "tensors", "rows"):
