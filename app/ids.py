@@ -68,6 +68,7 @@ FINDING: Final = "finding"
 SOURCE: Final = "source"
 MEASURED: Final = "measured"
 ROOF_GAP: Final = "roof-gap"
+ABOVE_ROOF: Final = "above-roof"
 
 PROBLEMS: Final = (KIND, ROW, SIZE, DEVICE, DTYPE, LAUNCH, REPEATS, INPUTS, PATH, HOST, OVERHEAD, RATE, STEP, URL)
 """Places where a sentence about bad input can appear: one for each group of controls, and one for the address."""

@@ -27,6 +27,9 @@ BINDS: Final = {
 }
 """What decides a time, in a word or two."""
 
+ON_THE_ROOF: Final = 1.001
+"""Up to where a chain counts as standing on the roof, as a multiple of the rate there."""
+
 
 def figures(view: View) -> dict[str, str]:
     """Return the figures that a learner should read off, by the id of their place."""
@@ -85,8 +88,27 @@ def stepper(settings: Settings, view: View) -> dict[str, str]:
         ids.SOURCE: effects.source(view),
         ids.ROOF_GAP: "what launches cost"
         if not view.calibrated
-        else "what launches, latency and instructions beyond the FLOP cost; the cache may lift a chain above it",
+        else "what launches, latency and instructions beyond the FLOP cost",
+        ids.ABOVE_ROOF: above_roof(view),
     }
+
+
+def above_roof(view: View) -> str:
+    """Say why a chain stands above the roof, in a sentence for each reason; nothing where none does."""
+    sides: dict[str, list[str]] = {}
+    for name, price in (("unfused", view.point.unfused), ("fused", view.point.fused)):
+        if view.excess(price) > ON_THE_ROOF:
+            sides.setdefault(_lift(view, price), []).append(name)
+    return " ".join(f"{' and '.join(names).capitalize()}: above the roof, {why}." for why, names in sides.items())
+
+
+def _lift(view: View, price: Price) -> str:
+    """Say what lifts a chain above the roof."""
+    if not view.counts_arithmetic and float(price.flops / price.time) > view.peak:
+        return "since arithmetic costs no time in this model"
+    if float(price.l2_bytes) > 0:
+        return "since values come from the cache, which is faster than the memory that the roof stands for"
+    return "which no device can be; do not trust this figure"
 
 
 def readings(settings: Settings, view: View) -> dict[str, str]:

@@ -118,6 +118,15 @@ class View:
         limit = np.inf if np.isnan(self.peak) else self.peak
         return np.asarray(roofline.attainable(intensity=intensity, bandwidth=self.bandwidth, flop_rate=limit))
 
+    def excess(self, price: Price) -> float:
+        """Return how many times the rate under the roof a chain reaches; above 1 it stands above the roof."""
+        return float(price.flops / price.time / self.attainable(price.arithmetic_intensity))
+
+    @property
+    def counts_arithmetic(self) -> bool:
+        """Whether instructions cost time."""
+        return self.calibrated and "arithmetic" in self.run.situation.effects
+
     @property
     def compute_type(self) -> str:
         """The type in which the arithmetic is done, wider than the one in memory where that is narrow."""

@@ -188,7 +188,12 @@ def _charts() -> Component:
         layout.chart(
             ids.ROOFLINE_CHART,
             label="The chain before and after fusion under the device's roofline.",
-            caption=("The dotted line is the distance to the roof: ", html.Span(id=ids.ROOF_GAP), "."),
+            caption=(
+                "The dotted line is the distance to the roof: ",
+                html.Span(id=ids.ROOF_GAP),
+                ". ",
+                html.Strong(id=ids.ABOVE_ROOF),
+            ),
         ),
     ]
     reasons = html.Div([html.H3("What decides here"), html.Ul(id=ids.REASONS)], className="card reasons")

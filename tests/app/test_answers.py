@@ -83,6 +83,34 @@ def test_bad_input_says_so_beside_its_control_and_leaves_the_figures(catalogue):
     assert from_query(answer["answer"]["query"], catalogue)[0] == Settings(ops=7)
 
 
+@pytest.mark.parametrize(
+    ("query", "sides", "reason"),
+    [
+        ("?ops=5", "", ""),
+        ("?ops=32&dtype=fp64&elements=1000000000000000000", "", ""),
+        (
+            "?ops=sin,exp,sin,exp,sin,exp,sin,exp&device=a100&bandwidth=1EB/s",
+            "Fused",
+            "arithmetic costs no",
+        ),
+        ("?ops=gelu*8&device=rtx-4090&elements=4194304&model=calibrated&launch=graph", "Unfused", "from the cache"),
+        ("?ops=gelu*8&device=rtx-4090&elements=4194304&launch=graph", "", ""),
+    ],
+)
+def test_a_chain_above_the_roof_says_why(query, sides, reason, catalogue):
+    answer = ask(catalogue, url=query)
+    assert texts(answer)[ids.problem(ids.URL)] == ""
+    told = texts(answer)[ids.ABOVE_ROOF]
+    assert told.partition(":")[0] == sides
+    assert reason in told
+
+
+def test_a_figure_that_cannot_be_is_not_to_be_trusted(catalogue):
+    view = look(Settings(ops=1, elements=2**28, device="h200-sxm", step=len(STOPS) - 1), catalogue)
+    assert readout.above_roof(view) == ""
+    assert "do not trust" in readout.above_roof(replace(view, peak=1e6))
+
+
 def test_the_next_good_input_clears_the_alert(catalogue):
     assert texts(ask(catalogue, elements="4096"))[ids.problem(ids.SIZE)] == ""
 
