@@ -30,6 +30,9 @@ MAX_REQUEST: Final = 64 * 1024
 KEYS: Final = {"output", "outputs", "inputs", "state", "changedPropIds", "parsedChangedPropsIds"}
 """What a callback's request may hold."""
 
+ARGUMENTS: Final = {"endId"}
+"""What may stand behind the address of a callback: Dash's page adds its own number for the request."""
+
 NOT_A_CALLBACK: Final = "This is not a request that the page makes; load the page again."
 NO_SCRIPT: Final = "There is no script at this address."
 REFUSALS: Final = {
@@ -65,7 +68,7 @@ def harden(server: Flask, callbacks: Iterable[str]) -> None:
     def check() -> None:
         if request.method != "POST" or not request.path.endswith("/_dash-update-component"):
             return
-        if request.args or not is_callback(_body(), served):
+        if not set(request.args) <= ARGUMENTS or not is_callback(_body(), served):
             abort(HTTPStatus.BAD_REQUEST, NOT_A_CALLBACK)
 
     @server.get("/health")
