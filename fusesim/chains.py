@@ -15,7 +15,16 @@ from fusesim.calibrated import Uncertainty, price_calibrated_chain
 from fusesim.calibration import machine_of
 from fusesim.chain_kernels import Situation
 from fusesim.errors import InputError, unknown_name
-from fusesim.inputs import MAX_OPS, choice, common_shape, number
+from fusesim.inputs import (
+    MAX_BANDWIDTH,
+    MAX_OPS,
+    MAX_REPEATS,
+    MAX_TIME,
+    MIN_BANDWIDTH,
+    choice,
+    common_shape,
+    number,
+)
 from fusesim.machine import EFFECTS
 from fusesim.ops import DType, Op, find_dtype, find_ops
 from fusesim.paths import STYLES
@@ -216,7 +225,7 @@ def _machine(machine: Machine, textbook: Textbook, *, overridden: bool) -> Machi
 def _host_interval(record: Calibration, path: Any, host_interval: Any) -> Numbers:
     """Return what the host needs per launch."""
     if host_interval is not None:
-        return number("host_interval", host_interval, low=0, high=1, unit="s")
+        return number("host_interval", host_interval, low=0, high=MAX_TIME, unit="s")
     return np.float64(record.paths[path].interval)
 
 
@@ -254,7 +263,10 @@ def _names(ops: Any) -> tuple[Op, ...] | None:
     """Return the ops of a chain that names them, None for one that is given by its length."""
     if isinstance(ops, str | Op):
         ops = [ops]
-    return find_ops(ops) if isinstance(ops, list | tuple) and any(isinstance(op, str | Op) for op in ops) else None
+    if not (isinstance(ops, list | tuple) and any(isinstance(op, str | Op) for op in ops)):
+        return None
+    number("ops", len(ops), low=1, high=MAX_OPS, whole=True)
+    return find_ops(ops)
 
 
 def _chain(ops: Any, named: tuple[Op, ...] | None, elements: Any, row: Any, itemsize: int) -> Chain:
@@ -305,11 +317,11 @@ def _textbook(
     overhead = TEXTBOOK_LAUNCH[launch] if launch_overhead is None else launch_overhead
     replay = TEXTBOOK_REPLAY if replay_overhead is None else replay_overhead
     bandwidth = profile.dram_bandwidth if dram_bandwidth is None else dram_bandwidth
-    checked_replay = number("replay_overhead", replay, low=0, high=1, unit="s")
+    checked_replay = number("replay_overhead", replay, low=0, high=MAX_TIME, unit="s")
     return Textbook(
-        launch_overhead=number("launch_overhead", overhead, low=0, high=1, unit="s"),
+        launch_overhead=number("launch_overhead", overhead, low=0, high=MAX_TIME, unit="s"),
         replay_overhead=checked_replay * (launch == "graph"),  # keeps its shape on a stream too
-        graph_repeats=number("graph_repeats", graph_repeats, low=1, high=10**9, whole=True),
-        bandwidth=number("dram_bandwidth", bandwidth, low=10**6, high=10**18, unit="B/s"),
+        graph_repeats=number("graph_repeats", graph_repeats, low=1, high=MAX_REPEATS, whole=True),
+        bandwidth=number("dram_bandwidth", bandwidth, low=MIN_BANDWIDTH, high=MAX_BANDWIDTH, unit="B/s"),
         flop_rate=np.float64(profile.vector_rate(dtype.compute)),
     )

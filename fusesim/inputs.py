@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,18 @@ LONG = 10**6
 
 MAX_OPS = 10**6
 """Longest chain that is priced."""
+
+MAX_REPEATS = 10**9
+"""Most passes in one captured graph."""
+
+MAX_TIME = 1
+"""Longest launch, replay or host interval. [s]"""
+
+MIN_BANDWIDTH, MAX_BANDWIDTH = 10**6, 10**18
+"""Range of bandwidths. [B/s]"""
+
+MAX_DIMENSIONS = 32
+"""Most dimensions of an array; numpy iterates over no more."""
 
 
 def number(name: str, value: Any, *, low: float, high: float, unit: str = "", whole: bool = False) -> Numbers:
@@ -45,14 +58,16 @@ def number(name: str, value: Any, *, low: float, high: float, unit: str = "", wh
     limits = _Limits(low, high, unit, whole)
     if type(value) in {int, float} and low <= value <= high and not (whole and value != int(value)):
         return np.float64(value)
-    numbers = _as_float(name, value)
-    if numbers.size == 0:
+    given = _as_array(name, value)
+    if given.size == 0:
         raise InputError(f"{name} is empty; give at least one value")
-    least, greatest = numbers.min(), numbers.max()  # NaN if any is, and then the comparison fails
-    if not (low <= least and greatest <= high):
-        outside = numbers[~((numbers >= low) & (numbers <= high))]
+    if given.ndim > MAX_DIMENSIONS:
+        raise InputError(f"{name} has {given.ndim} dimensions; give at most {MAX_DIMENSIONS}")
+    numbers = _as_float(name, given)
+    outside = _outside(given, low, high)
+    if outside.size:
         raise InputError(limits.refuse(name, outside.flat[0]))
-    if whole and not _is_integer_typed(value):
+    if whole and given.dtype.kind not in "iu":
         fractions = numbers[numbers != np.floor(numbers)]
         if fractions.size:
             raise InputError(limits.refuse(name, fractions.flat[0]))
@@ -74,28 +89,44 @@ class _Limits:
         return f"{name} is {_short(value)}; give {kind} from {_short(self.low)} to {_short(self.high)}{unit}"
 
 
-def _is_integer_typed(value: Any) -> bool:
-    """Return whether the type alone rules out fractions."""
-    return isinstance(value, int) or getattr(getattr(value, "dtype", None), "kind", "") in {"i", "u"}
-
-
-def _as_float(name: str, value: Any) -> Any:
-    """Return an array of float64, refusing what is no number."""
+def _as_array(name: str, value: Any) -> Any:
+    """Return an array of numbers as they were given, refusing what is no number."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(f"{name} is a masked array; give the values that are not masked, {name}.compressed()")
     try:
         numbers = np.asarray(value)
-        if not isinstance(value, bool) and (numbers.dtype.kind in "iuf" or _holds_numbers(numbers)):
+    except Exception as error:  # a ragged list, or an object whose conversion fails as it likes
+        raise InputError(f"{name} must be a number or an array of numbers, not {_kind(value)}") from error
+    if isinstance(value, bool) or not (numbers.dtype.kind in "iuf" or _holds_numbers(numbers)):
+        raise InputError(f"{name} must be a number or an array of numbers, not {_kind(value)}")
+    return numbers
+
+
+def _as_float(name: str, numbers: Any) -> Any:
+    """Return a copy as float64."""
+    try:
+        with np.errstate(over="raise"):
             return numbers.astype(np.float64)
-    except OverflowError as error:
+    except (OverflowError, FloatingPointError) as error:
         raise InputError(f"{name} is too large to be a number") from error
-    except (TypeError, ValueError):  # a ragged list, or objects that only look like numbers
-        pass
-    raise InputError(f"{name} must be a number or an array of numbers, not {_kind(value)}")
+
+
+def _outside(numbers: Any, low: float, high: float) -> Any:
+    """Return the numbers beyond the limits; integers are compared exactly, and NaN is beyond any."""
+    if numbers.dtype.kind == "O":
+        return np.array([entry for entry in numbers.ravel() if not low <= entry <= high], dtype=object)
+    least, greatest = numbers.min(), numbers.max()  # NaN if any is, and then the comparison fails
+    if low <= least and greatest <= high:
+        return numbers[:0] if numbers.ndim else np.empty(0)
+    return numbers[~((numbers >= low) & (numbers <= high))]
 
 
 def _holds_numbers(values: Any) -> bool:
     """Return whether an array of objects, such as integers beyond 64 bits, holds only numbers."""
-    numbers = (isinstance(entry, int | float) and not isinstance(entry, bool) for entry in values.flat)
-    return values.dtype.kind == "O" and all(numbers)
+    kinds = int | float | np.integer | np.floating
+    return values.dtype.kind == "O" and all(
+        isinstance(entry, kinds) and not isinstance(entry, bool) for entry in values.ravel()
+    )
 
 
 def _kind(value: Any) -> str:
@@ -112,7 +143,9 @@ def _short(value: float) -> str:
     if abs(value) < LONG and value == int(value):
         return f"{int(value)}"
     short = f"{value:.6g}"
-    return (short if float(short) == value else repr(float(value))).replace("e+", "e")
+    if isinstance(value, int | np.integer):
+        return (short if Decimal(short) == int(value) else excerpt(value, 24)).replace("e+", "e")
+    return (short if float(short) == value else repr(float(value)).removesuffix(".0")).replace("e+", "e")
 
 
 def choice(kind: str, value: Any, options: Sequence[str]) -> str:

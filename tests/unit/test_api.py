@@ -68,6 +68,12 @@ def test_a_bad_argument_is_refused_in_one_sentence(changes, sentence):
     assert "\n" not in str(caught.value)
 
 
+def test_a_list_of_names_is_as_long_as_a_number_may_be():
+    assert fusesim.price_chain(["mul"] * 1000, 4096).unfused.kernels == 1000
+    with pytest.raises(fusesim.InputError, match="^ops is 1000001; give a whole number from 1 to 1e06$"):
+        fusesim.price_chain(["mul"] * (10**6 + 1), 4096)
+
+
 def test_a_path_is_not_read_as_a_device():
     with pytest.raises(fusesim.InputError, match='^device "./h100-sxm.toml" is a path, not a name; load your own file'):
         fusesim.price_chain(5, 4096, device="./h100-sxm.toml")

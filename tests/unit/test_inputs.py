@@ -47,6 +47,7 @@ def test_integers_beyond_64_bits_are_numbers_too():
         ([4, np.nan], "nan"),
         (2.5, "2.5"),
         ([1, 2.5], "2.5"),
+        (-1000001.0, "-1000001"),
         (1000000.5, "1000000.5"),  # not rounded to a number that would have been fine
     ],
 )
@@ -82,6 +83,54 @@ def test_what_is_no_number(value, kind):
     assert str(caught.value) == f"elements must be a number or an array of numbers, not {kind}"
 
 
+def objects(*entries):
+    numbers = np.empty(len(entries), dtype=object)
+    numbers[:] = entries
+    return numbers
+
+
+class Stubborn:
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("no array today")
+
+
+def test_objects_that_are_numbers_are_numbers():
+    assert checked(objects(np.float32(1), np.int64(2), 3)).tolist() == [1, 2, 3]
+    with pytest.raises(InputError, match="^elements is 0; "):
+        checked(objects(5, np.int64(0)))
+    with pytest.raises(InputError, match="^elements is nan; "):
+        checked(objects(5, float("nan"), 10**20))
+    with pytest.raises(InputError, match="not an array of object$"):
+        checked(objects(5, np.bool_(1)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**18 + 1, [1, 10**18 + 1], np.uint64(10**18 + 1), objects(1, 10**18 + 1)],
+    ids=["int", "list", "np", "O"],
+)
+def test_integers_are_compared_exactly(value):
+    with pytest.raises(InputError, match="^elements is 1000000000000000001; give a whole number from 1 to 1e18$"):
+        checked(value)
+    assert checked(10**18) == checked([10**18])[0] == 10**18
+
+
+def test_a_masked_array_is_refused_since_nothing_would_stay_masked():
+    with pytest.raises(InputError, match=r"^elements is a masked array; give .*, elements\.compressed\(\)$"):
+        checked(np.ma.masked_array([1, 2], mask=[True, False]))
+
+
+def test_more_dimensions_than_numpy_iterates_over():
+    assert checked(np.ones((1,) * 32)).ndim == 32
+    with pytest.raises(InputError, match="^elements has 33 dimensions; give at most 32$"):
+        checked(np.ones((1,) * 33))
+
+
+def test_an_object_that_cannot_become_an_array():
+    with pytest.raises(InputError, match="^elements must be a number .*, not a value of type Stubborn$"):
+        checked(Stubborn())
+
+
 @pytest.mark.parametrize("value", [[], (), np.zeros((0, 3))], ids=["list", "tuple", "array"])
 def test_empty(value):
     with pytest.raises(InputError, match="^elements is empty; give at least one value$"):
@@ -91,6 +140,12 @@ def test_empty(value):
 def test_too_large_for_a_float():
     with pytest.raises(InputError, match="^elements is too large to be a number$"):
         checked(10**400)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).maxexp <= 1024, reason="a long double is a double here")
+def test_a_long_double_too_large_for_a_float():
+    with pytest.raises(InputError, match="^elements is too large to be a number$"):
+        checked(np.longdouble("1e400"))
 
 
 def test_fractions_are_fine_where_they_make_sense():
