@@ -153,6 +153,21 @@
         send();
     }
 
+    /* Name a folded menu after its label and what it holds, and its list and search after the label; the button takes
+       the tab key itself, not Dash's hidden entry before it. */
+    function nameMenu(menu) {
+        const {id} = menu;
+        const list = document.querySelector(".dash-dropdown-content");
+        menu.setAttribute("aria-labelledby", `${id}-label ${id}-value`);
+        menu.setAttribute("tabindex", "0");
+        menu.parentElement.querySelector(".dash-dropdown-focus-target").setAttribute("tabindex", "-1");
+        if (list && menu.getAttribute("aria-expanded") === "true") {
+            for (const part of [list, ...list.querySelectorAll("[role=listbox], [type=search]")]) {
+                part.setAttribute("aria-labelledby", `${id}-label`);
+            }
+        }
+    }
+
     /* Name each slider after its label, let it say its reading, and make groups of radio buttons what they are. */
     function nameControls() {
         const all = (selector) => document.querySelectorAll(`.controls ${selector}`);
@@ -162,6 +177,7 @@
             thumb.setAttribute("aria-labelledby", `${id}-label`);
             thumb.setAttribute("aria-valuetext", reading);
         }
+        all("button.dash-dropdown").forEach(nameMenu);
         for (const group of all(".switch")) {
             group.setAttribute("role", "radiogroup");
             group.setAttribute("aria-labelledby", `${group.id}-label`);
@@ -188,6 +204,12 @@
         if (window.location.search !== gate.address) {
             gate.address = window.location.search;
             visit(gate.address);
+        }
+    });
+    document.addEventListener("keydown", (event) => {
+        const list = event.target.closest(".dash-dropdown-content");
+        if (list && event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey) {
+            list.querySelector("[type=search]").focus(); // what is typed on an option is searched for
         }
     });
     document.addEventListener("click", (event) => {

@@ -352,13 +352,33 @@ def test_the_tab_key_reaches_every_control(page):
 def test_every_control_has_a_name(page):
     page.open()
     page.until(lambda: page.slider(ids.RATE).get_attribute("aria-labelledby"))
-    tree = page.browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    roles = {"slider", "textbox", "radio", "button", "combobox", "link", "radiogroup"}
-    nodes = [node for node in tree if not node.get("ignored") and node["role"]["value"] in roles]
-    names = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes]
+    names = named_nodes(page, "slider", "textbox", "radio", "button", "combobox", "link", "radiogroup")
     assert all(name for _, name in names), names
     assert ("slider", "Operations in the chain, k") in names
     assert ("textbox", "Exact number of values") in names
+
+
+def named_nodes(page, *roles):
+    tree = page.browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    nodes = [node for node in tree if not node.get("ignored") and node["role"]["value"] in roles]
+    return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes]
+
+
+def test_the_menu_of_devices_is_named_and_searched_by_key(page):
+    page.open()
+    page.until(lambda: ("button", "Device NVIDIA H100 SXM5 80 GB") in named_nodes(page, "button"))
+    page.browser.execute_script("document.getElementById('device').focus()")
+    page.browser.switch_to.active_element.send_keys(Keys.ENTER)
+    wanted = [("dialog", "Device"), ("listbox", "Device"), ("searchbox", "Device")]
+    page.until(lambda: set(wanted) <= set(named_nodes(page, "dialog", "listbox", "searchbox")))
+    page.until(lambda: page.browser.switch_to.active_element.get_attribute("value") == "h100-sxm")
+    page.browser.switch_to.active_element.send_keys("4090")
+    options = "return document.querySelectorAll('.dash-dropdown-option').length"
+    page.until(lambda: page.browser.execute_script(options) == 1)
+    page.browser.switch_to.active_element.send_keys(Keys.ENTER)
+    page.until(lambda: "device=rtx-4090" in page.query())
+    page.until(lambda: ("button", "Device NVIDIA GeForce RTX 4090") in named_nodes(page, "button"))
+    assert page.browser.switch_to.active_element.get_attribute("id") == ids.DEVICE
 
 
 def test_headings_go_down_one_step_at_a_time(page):
