@@ -69,8 +69,8 @@ def frame(title: str) -> Figure:
         "font": {"family": palette.FONT, "size": 13, "color": palette.INK},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 70, "r": 20, "t": 70, "b": 54},
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.01, "yanchor": "bottom"},
+        "margin": {"l": 70, "r": 24, "t": 70, "b": 54},
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.01, "yanchor": "bottom", "tracegroupgap": 0},
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": palette.INK, "activecolor": palette.INK},
         "separators": ". ",
         "dragmode": False,
@@ -88,6 +88,23 @@ def axis(title: str, limits: list[float]) -> Figure:
         "zeroline": False,
         "fixedrange": True,
     }
+
+
+def decade_step(low: float, high: float, most: float) -> int:
+    """Return the decades between labels: one, or three where more labels would stand on an axis than fit.
+
+    Examples
+    --------
+    >>> decade_step(-6, -1, 6), decade_step(-6, 9, 6)
+    (1, 3)
+    """
+    return 1 if high - low <= most else 3
+
+
+def decade_ticks(limits: list[float], most: float) -> Figure:
+    """Return labels at whole decades, and a line at each."""
+    step = decade_step(limits[0], limits[1], most)
+    return {"dtick": step, "tickangle": 0} | ({"minor": {"dtick": 1, "gridcolor": palette.GRID}} if step > 1 else {})
 
 
 def decades(values: Iterable[Any]) -> tuple[float, float]:

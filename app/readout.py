@@ -27,6 +27,12 @@ BINDS: Final = {
 }
 """What decides a time, in a word or two."""
 
+_LONG: Final = ((1e15, "Ps"), (1e12, "Ts"), (1e9, "Gs"), (1e6, "Ms"), (1e3, "ks"))
+"""Units of times that nobody waits for, the longest first. [s]"""
+
+KILO: Final = 3
+"""Power of ten from which seconds are written with a prefix."""
+
 ON_THE_ROOF: Final = 1.001
 """Up to where a chain counts as standing on the roof, as a multiple of the rate there."""
 
@@ -142,8 +148,30 @@ def measured_note(settings: Settings, view: View) -> str:
 
 
 def time(value: object) -> str:
-    """Write a time. [s]."""
-    return units.format_quantity(float(value), units.TIME)  # type: ignore[arg-type]
+    """Write a time. [s].
+
+    Examples
+    --------
+    >>> time(220.3e-6), time(4776119.4)
+    ('220.3 us', '4.78 Ms')
+    """
+    seconds = float(value)  # type: ignore[arg-type]
+    prefix, unit = next(((unit, name) for unit, name in _LONG if seconds >= unit), (1.0, "s"))
+    return units.format_quantity(seconds / prefix, units.TIME).replace(" s", f" {unit}")
+
+
+def decade(power: int) -> str:
+    """Write a power of ten of seconds.
+
+    Examples
+    --------
+    >>> decade(-5), decade(0), decade(7)
+    ('10 us', '1 s', '10 Ms')
+    """
+    if power < KILO:
+        return units.format_exact(float(f"1e{power}"), units.TIME)
+    prefix, unit = next((unit, name) for unit, name in _LONG if 10**power >= unit)
+    return f"{10**power / prefix:.0f} {unit}"
 
 
 def between(interval: tuple[object, object]) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fusesim import units
 
 from . import palette
-from .figures import COLOURS, SIDES, SYMBOLS, axis, decades, frame, one_side
+from .figures import COLOURS, SIDES, SYMBOLS, axis, decade_ticks, decades, frame, one_side
 
 if TYPE_CHECKING:
     from fusesim.records import Price
 
     from .figures import Figure
     from .view import View
+
+
+LONG_NUMBERS: Final = 5
+"""Power of ten from which the intensities of an axis are written with prefixes."""
 
 
 def roofline_chart(view: View) -> Figure:
@@ -28,8 +32,10 @@ def roofline_chart(view: View) -> Figure:
     x_low, x_high = _roof_span(view)
     shown = (intensities >= 10**x_low) & (intensities <= 10**x_high)
     low, high = decades([rates[shown], *(rate for _, rate in reached)])
-    layout["xaxis"] = axis("arithmetic intensity [FLOP/B]", [x_low, x_high]) | {"dtick": 1, "tickformat": "~r"}
-    layout["yaxis"] = axis("arithmetic done [FLOP/s]", [low, high + 0.15]) | {"dtick": 1, "tickformat": "~s"}
+    layout["xaxis"] = axis("arithmetic intensity [FLOP/B]", [x_low, x_high])
+    layout["xaxis"] |= decade_ticks([x_low, x_high], 4) | {"tickformat": "~r" if x_high < LONG_NUMBERS else "~s"}
+    layout["yaxis"] = axis("arithmetic done [FLOP/s]", [low, high + 0.15]) | {"tickformat": "~s"}
+    layout["yaxis"] |= decade_ticks([low, high], 7)
     layout["annotations"] = _roof_names(view, x_low, x_high)
     layout["hovermode"] = "closest"
     drops = [_drop(view, side) for side in SIDES]
@@ -99,7 +105,7 @@ def _roof_names(view: View, low: float, high: float) -> list[Figure]:
     rate = units.format_quantity(view.bandwidth, units.BANDWIDTH)
     text = {"showarrow": False, "xref": "x", "yref": "y"}
     ridge = view.ridge
-    middle = (low + high) / 2 if math.isnan(ridge) else math.log10(ridge) - 0.3
+    middle = (low + high) / 2 if math.isnan(ridge) else math.log10(ridge) - max(0.3, 0.08 * (high - low))
     names = [
         text
         | {"text": f"memory {rate}", "x": middle, "y": middle + math.log10(view.bandwidth)}

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fusesim import units
-
 from . import palette, readout
-from .figures import COLOURS, SIDES, SYMBOLS, axis, decades, frame, one_side
+from .figures import COLOURS, SIDES, SYMBOLS, axis, decade_step, decade_ticks, decades, frame, one_side
 from .measured import GPU
 from .view import launch_bound_up_to
 
@@ -28,8 +26,14 @@ _WIDTHS_IN_BAND: Final = {"unfused": 2.5, "fused": 1.5}
 """Where there is an interval around them, lines must not cover it."""
 
 _BANDS: Final = {"unfused": palette.UNFUSED_BAND, "fused": palette.FUSED_BAND}
-_NEAR_EDGE: Final = 0.16
+_NEAR_EDGE: Final = 0.22
 """Part of the chart's width that a written time may need."""
+
+_HEADROOM: Final = 0.08
+"""Part of the chart's height that is left free for a time written above the highest decade."""
+
+_MOST_TIMES: Final = 7
+"""Decades of time up to which each has its label."""
 
 _REGIMES: Final = {"launch": "launch", "host": "launch", "dram": "memory", "l2": "memory"}
 """What binds, as a region's name says it; everything else is arithmetic."""
@@ -45,8 +49,9 @@ def time_chart(view: View) -> Figure:
     low, high = decades([*times, *([row.time] for row in view.measured)])
     layout = frame("Time against tensor size")
     layout["xaxis"] = axis("tensor size [values]", _size_limits(view))
-    layout["xaxis"] |= {"dtick": 1, "tickformat": "~s", "unifiedhovertitle": {"text": "%{x:,.0f} values"}}
-    layout["yaxis"] = axis("time", [low, high]) | _time_ticks(low, high)
+    layout["xaxis"] |= decade_ticks(_size_limits(view), 4)
+    layout["xaxis"] |= {"tickformat": "~s", "unifiedhovertitle": {"text": "%{x:,.0f} values"}}
+    layout["yaxis"] = axis("time", [low, high + _HEADROOM * (high - low)]) | _time_ticks(low, high)
     layout["xaxis"] |= {"spikecolor": palette.INK, "spikethickness": -1.5, "spikedash": "solid"}
     layout["hovermode"] = "x unified"
     layout["shapes"] = [*_launch_regions(view), _chosen_line(view)]
@@ -59,17 +64,19 @@ def time_chart(view: View) -> Figure:
 
 
 def _size_limits(view: View) -> list[float]:
-    """Return the ends of the size axis, with room for a mark that stands on one of them."""
-    return [math.log10(view.sizes[0]) - 0.1, math.log10(view.sizes[-1]) + 0.1]
+    """Return the ends of the size axis, with room for a mark that stands on one of them and for its time."""
+    low, high = math.log10(view.sizes[0]) - 0.1, math.log10(view.sizes[-1]) + 0.1
+    chosen = math.log10(float(view.point.elements))
+    return [low, max(high, low + (chosen - low) / (1 - _NEAR_EDGE))]
 
 
 def _time_ticks(low: float, high: float) -> Figure:
-    """Label whole decades in the units of the page, every second or third one where there are many."""
-    step = 1 + int(high - low) // 8
-    powers = range(int(low), int(high) + 1, step)
+    """Label whole decades in the units of the page, every third one where there are many."""
+    step = decade_step(low, high, _MOST_TIMES)
+    powers = [power for power in range(int(low), int(high) + 1) if power % step == 0]
     return {
         "tickvals": [10.0**power for power in powers],
-        "ticktext": [units.format_exact(float(f"1e{power}"), units.TIME) for power in powers],
+        "ticktext": [readout.decade(power) for power in powers],
     }
 
 
@@ -147,10 +154,10 @@ def _short(values: Numbers) -> list[float]:
 def _time_mark(view: View, side: str) -> Figure:
     """Mark the chosen size on one line, its time written where a rising line leaves room: above left, below right."""
     time = float(one_side(view.point, side).time)
-    span = math.log(view.sizes[-1] / view.sizes[0]) or 1.0  # a very long row leaves room for a single size
-    place = math.log(float(view.point.elements) / view.sizes[0]) / span
+    low, high = _size_limits(view)
     above = side == "unfused"
-    edge = "left" if (place > _NEAR_EDGE if above else place > 1 - _NEAR_EDGE) else "right"
+    room = math.log10(float(view.point.elements)) - low > _NEAR_EDGE * (high - low)
+    edge = "left" if above and room else "right"
     return {
         "type": "scatter",
         "mode": "markers+text",

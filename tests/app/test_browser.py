@@ -306,6 +306,48 @@ def test_a_phone_needs_no_sideways_scrolling(page, width):
     assert tall >= 44  # a finger
 
 
+WRITTEN = """
+const names = '.gtitle, .legendtext, .xtitle, .ytitle, .xtick text, .ytick text, .textpoint text, .bartext'
+    + ', .annotation-text';
+const box = (part) => {
+    const {left, right, top, bottom} = part.getBoundingClientRect();
+    return [left, right, top, bottom];
+};
+return [...document.querySelectorAll('.js-plotly-plot')].map((chart) => [
+    box(chart),
+    [...chart.querySelectorAll(names)]
+        .filter((part) => part.getBoundingClientRect().width)
+        .map((part) => [part.textContent, ...box(part)]),
+]);
+"""
+RIM = 5
+EXTREME = "?ops=32&elements=1000000000000000000&dtype=fp64&launch=graph"
+
+
+def apart(one, other):
+    """Return whether two boxes share no more than the empty rim of a letter in some direction."""
+    return min(one[1], other[1]) - max(one[0], other[0]) < RIM or min(one[3], other[3]) - max(one[2], other[2]) < RIM
+
+
+@pytest.mark.parametrize("query", ["", EXTREME, EXTREME + "&bandwidth=1MB/s", "?elements=1073741824&ops=9"])
+@pytest.mark.parametrize("width", [320, 390, 1440])
+def test_what_is_written_in_charts_is_neither_cut_nor_written_over(page, width, query):
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 1000}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page.open(query)
+    charts = page.browser.execute_script(WRITTEN)
+    assert len(charts) == 3
+    for (left, right, top, bottom), texts in charts:
+        assert len(texts) > 7
+        for text, *box in texts:
+            assert left - 1 <= box[0], text
+            assert box[1] <= right + 1, text
+            assert top - 1 <= box[2], text
+            assert box[3] <= bottom + 1, text
+        for (one, *first), (other, *second) in itertools.combinations(texts, 2):
+            assert apart(first, second), (one, other)
+
+
 def colour(page, selector, name):
     script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
     return page.browser.execute_script(script, selector, name)
