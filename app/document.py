@@ -41,6 +41,7 @@ def document(title: str, lead: str) -> str:
 <style>
 {palette.style_sheet()}
 </style>
+<noscript><style>._dash-loading, .figures {{ display: none; }}</style></noscript>
 </head>
 <body>
 <a href="#main" class="skip">Skip to the page</a>

@@ -22,8 +22,8 @@ RATE: Final = "rate"
 BANDWIDTH: Final = "bandwidth"
 STEP: Final = "step"
 WIDGETS: Final = (
-    *(KIND, OPS, NAMES, ROW, SIZE, ELEMENTS, DEVICE, DTYPE, LAUNCH),
-    *(REPEATS, INPUTS, PATH, HOST, OVERHEAD, RATE, BANDWIDTH, STEP),
+    *(STEP, KIND, OPS, NAMES, ROW, SIZE, ELEMENTS, DEVICE, DTYPE, LAUNCH),
+    *(REPEATS, INPUTS, PATH, HOST, OVERHEAD, RATE, BANDWIDTH),
 )
 """Controls that hold a value, in the order of the page."""
 

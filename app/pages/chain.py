@@ -145,8 +145,8 @@ def build(catalogue: Catalogue) -> Component:
     values, hidden = widgets.widget_values(Settings(), view), widgets.hidden(Settings(), view)
     return html.Div(
         [
-            _panel(catalogue, values, hidden),
             _stepper(values),
+            _panel(catalogue, values, hidden),
             _charts(),
             dcc.Store(id=ids.REQUEST),
             dcc.Store(id=ids.ANSWER),

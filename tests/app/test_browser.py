@@ -368,6 +368,44 @@ def test_the_page_and_its_charts_follow_the_theme(page, theme):
         assert abs(lightness(colour(page, selector, "fill")) - paper) > 120
 
 
+def test_controls_stay_visible_in_forced_colours(page):
+    media = {
+        "features": [{"name": "forced-colors", "value": "active"}, {"name": "prefers-color-scheme", "value": "dark"}]
+    }
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    page.open()
+    paper = lightness(colour(page, "body", "backgroundColor"))
+    for part in (".dash-slider-thumb", ".dash-slider-range", ".switch label:has(input:checked)"):
+        assert abs(lightness(colour(page, part, "backgroundColor")) - paper) > 40, part
+    for part in (".switch label", ".quiet", ".dash-dropdown", ".dash-input-element", ".dash-slider-track"):
+        assert colour(page, part, "borderTopStyle") == "solid", part
+        assert abs(lightness(colour(page, part, "borderTopColor")) - paper) > 100, part
+    page.slider(ids.OPS).send_keys(Keys.ARROW_RIGHT)
+    ring = f"#{ids.OPS} [role=slider]"
+    assert colour(page, ring, "outlineStyle") == "solid"
+    assert abs(lightness(colour(page, ring, "outlineColor")) - paper) > 40
+
+
+def test_without_javascript_the_page_says_so_and_loads_nothing(page):
+    page.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        page.browser.get(page.address)
+        shown = page.browser.find_element(By.TAG_NAME, "main").text
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert "need JavaScript" in shown
+    assert "Loading" not in shown
+    assert "Count the bytes" in shown
+
+
+def test_on_a_phone_the_model_comes_before_the_long_panel(page):
+    size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page.open()
+    tops = [page.browser.find_element(By.CSS_SELECTOR, part).rect["y"] for part in (".figures", ".stepper", ".panel")]
+    assert tops == sorted(tops)
+
+
 def test_the_tab_key_reaches_every_control(page):
     page.open()
     page.browser.execute_script("document.activeElement.blur()")
