@@ -7,10 +7,13 @@ Only these exceptions reach the command line's user without a traceback.
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+MOST_NAMES: Final = 8
+"""Names that a message lists."""
 
 
 class FusesimError(Exception):
@@ -41,7 +44,7 @@ class CalibrationError(FusesimError):
     """A calibration is missing, corrupt or not trustworthy."""
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> InputError:
+def unknown_name(kind: str, name: object, known: Iterable[str], everything: str = "") -> InputError:
     """Return the error for a name that is not in a table, with the nearest one that is.
 
     Parameters
@@ -52,6 +55,8 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InputError:
         What the caller wrote.
     known : iterable of str
         The names that would have been accepted.
+    everything : str
+        What lists them all, for a table that a message has no room for.
 
     Examples
     --------
@@ -61,9 +66,17 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InputError:
     unknown launch mode "zzz"; known: stream, graph
     """
     options = list(known)
-    near = difflib.get_close_matches(str(name).lower(), options, n=1, cutoff=0.5)
-    hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(options)}"
+    near = difflib.get_close_matches(name.lower(), options, n=1, cutoff=0.5) if isinstance(name, str) else []
+    hint = f'did you mean "{near[0]}"?' if near else f"known: {_listed(options, everything)}"
     return InputError(f'unknown {kind} "{excerpt(name)}"; {hint}')
+
+
+def _listed(names: list[str], everything: str) -> str:
+    """List names, of many the first few."""
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    rest = f"; {everything} lists all" if everything else ""
+    return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more{rest}"
 
 
 def excerpt(value: object, limit: int = 60) -> str:

@@ -280,5 +280,5 @@ def find_op(name: object) -> Op:
     """Return the operation of that name."""
     op = OPS.get(name.strip().lower()) if isinstance(name, str) else None
     if op is None:
-        raise unknown_name("op", name, OPS)
+        raise unknown_name("op", name, OPS, "fusesim.OPS")
     return op

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fusesim.api import Ceiling
-    from fusesim.hardware import HardwareProfile
+    from fusesim.hardware import Alternative, Figure, HardwareProfile
     from fusesim.records import ChainPrice, Price
 
 FAR_APART: Final = 0.01
@@ -99,10 +99,15 @@ def device_figures(profile: HardwareProfile) -> Table:
     for heading, justify in (("figure", "left"), ("value", "right"), ("source", "left"), ("note", "left")):
         table.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")
     for path, figure in profile.figures():
-        others = [f"also {a.value:g} {a.unit} ({', '.join(a.source)})" for a in figure.alternatives]
+        others = [f"also {_as_stated(a)} ({', '.join(a.source)})" for a in figure.alternatives]
         notes = "; ".join([figure.note, *others] if figure.note else others)
-        table.add_row(path, f"{figure.value:g} {figure.unit}", ", ".join(figure.source), notes)
+        table.add_row(path, _as_stated(figure), ", ".join(figure.source), notes)
     return table
+
+
+def _as_stated(figure: Figure | Alternative) -> str:
+    """Write a figure as its file does, with all of its digits."""
+    return f"{repr(figure.value).removesuffix('.0')} {figure.unit}".rstrip()
 
 
 def device_sources(profile: HardwareProfile) -> Table:

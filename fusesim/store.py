@@ -64,7 +64,7 @@ def load_known_device(name: str) -> HardwareProfile:
         )
     if key in aliases():
         return _load_alias(key)
-    raise unknown_name("device", name, (*device_ids(), *aliases()))
+    raise unknown_name("device", name, (*device_ids(), *aliases()), "`fusesim devices`")
 
 
 @cache

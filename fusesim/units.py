@@ -27,6 +27,8 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 _PREFIXES = {-12: "p", -9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _NOT_IN_A_QUANTITY = re.compile(r"[=:#]|//")
 """QuantiPhy would read a name before the number and a comment after it."""
+_NUMBER = re.compile(r"[-+]?[\d.,_ ]*(?:[eE][-+]?\d+)?\s*")
+"""What stands before a unit."""
 _TWO_DIGITS = 9.995
 """From here two decimals would round to five digits."""
 _LONGEST = 1e7
@@ -106,18 +108,19 @@ def parse(text: str, dimension: Dimension) -> float:
     if not math.isfinite(value):
         raise InputError(f'"{shown}" is not finite; {hint}')
     if unit not in (dimension.unit, *dimension.spellings):
-        wrong = f'unit "{excerpt(unit)}" is not {dimension.name}' if unit else f'"{shown}" has no unit'
+        written = excerpt(_NUMBER.sub("", spelt, count=1))
+        wrong = f'unit "{written}" is not {dimension.name}' if unit else f'"{shown}" has no unit'
         raise InputError(f"{wrong}; {hint}")
     return value
 
 
-def parse_elements(text: str) -> int:
+def parse_elements(text: str, high: int = MAX_ELEMENTS) -> int:
     """Read a number of elements: a whole number, a power such as ``2^25``, or a shape such as ``8192x4096``.
 
     Returns
     -------
     int
-        The product, at least 1 and at most 10^18.
+        The product, at least 1 and at most `high`, a power of ten.
 
     Raises
     ------
@@ -129,12 +132,14 @@ def parse_elements(text: str) -> int:
     >>> parse_elements("8192x4096"), parse_elements("2^10"), parse_elements("4 096"), parse_elements("1e6")
     (33554432, 1024, 4096, 1000000)
     """
+    if re.fullmatch(r"0[xX][0-9a-fA-F]+", str(text).strip()):
+        raise InputError(f'elements "{excerpt(text)}" is hexadecimal, which is not read; write it in decimal')
     product = 1
     for factor in re.split(rf"[xX*{TIMES}]", str(text).strip()):
         whole = _whole(factor.strip(), text)
         product *= whole
-        if whole < 1 or not 1 <= product <= MAX_ELEMENTS:
-            raise InputError(f'elements "{excerpt(text)}" is out of range; give 1 to 10^18')
+        if whole < 1 or not 1 <= product <= high:
+            raise InputError(f'elements "{excerpt(text)}" is out of range; give 1 to 10^{len(str(high)) - 1}')
     return product
 
 

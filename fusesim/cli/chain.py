@@ -8,6 +8,7 @@ import click
 
 from fusesim import chains, report, units
 from fusesim.cli import shared
+from fusesim.inputs import MAX_BANDWIDTH, MAX_REPEATS, MAX_TIME, MIN_BANDWIDTH
 
 
 @click.command()
@@ -15,7 +16,7 @@ from fusesim.cli import shared
 @click.option("--elements", default="8192x4096", show_default=True, help="Elements: 33554432, 2^25 or 8192x4096.")
 @click.option("--dtype", default="bf16", show_default=True, help="fp64 fp32 tf32 bf16 fp16 fp8 int8.")
 @shared.device_options
-@click.option("--model", default="textbook", show_default=True, help="textbook.")
+@click.option("--model", default="textbook", show_default=True, help="textbook or calibrated.")
 @click.option("--launch", default="stream", show_default=True, help="stream, graph, or latency (one chain from idle).")
 @click.option("--path", default="cuda", show_default=True, help="Whose kernels; ignored by the textbook.")
 @click.option("--row", metavar="N", help="Row length of add_row and mul_row; divides the elements.")
@@ -26,7 +27,7 @@ from fusesim.cli import shared
 @click.option("--launch-overhead", metavar="TIME", help='Per kernel or graph node, e.g. "4 us".')
 @click.option("--replay-overhead", metavar="TIME", help='Per graph replay, e.g. "5 us".')
 @click.option("--dram-bandwidth", metavar="RATE", help='Instead of the datasheet\'s, e.g. "3.35 TB/s".')
-@click.option("--host-interval", metavar="TIME", help="Refused by the textbook.")
+@click.option("--host-interval", metavar="TIME", help="Of the host, per launch; refused by the textbook.")
 @click.option("--plot", metavar="FILE", help="Also write the two charts as one self-contained HTML file.")
 @shared.json_option
 def chain(*, as_json: bool, plot: str | None, device: str, device_file: str | None, **options: Any) -> None:
@@ -58,14 +59,14 @@ def chain(*, as_json: bool, plot: str | None, device: str, device_file: str | No
 def _arguments(device: str, device_file: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """Turn the command line's text into the arguments of `price_chain`."""
     quantities = {
-        "launch_overhead": units.TIME,
-        "replay_overhead": units.TIME,
-        "dram_bandwidth": units.BANDWIDTH,
-        "host_interval": units.TIME,
+        "launch_overhead": (units.TIME, (0, MAX_TIME)),
+        "replay_overhead": (units.TIME, (0, MAX_TIME)),
+        "dram_bandwidth": (units.BANDWIDTH, (MIN_BANDWIDTH, MAX_BANDWIDTH)),
+        "host_interval": (units.TIME, (0, MAX_TIME)),
     }
     read = {
-        name: shared.optional(options[name], dimension, "--" + name.replace("_", "-"))
-        for name, dimension in quantities.items()
+        name: shared.optional(options[name], dimension, "--" + name.replace("_", "-"), limits)
+        for name, (dimension, limits) in quantities.items()
     }
     return {
         **options,
@@ -73,6 +74,6 @@ def _arguments(device: str, device_file: str | None, options: dict[str, Any]) ->
         "ops": shared.parse_ops(options["ops"]),
         "elements": units.parse_elements(options["elements"]),
         "row": None if options["row"] is None else shared.whole(options["row"], "--row"),
-        "graph_repeats": shared.whole(options["graph_repeats"], "--graph-repeats"),
+        "graph_repeats": shared.whole(options["graph_repeats"], "--graph-repeats", MAX_REPEATS),
         "device": shared.chosen_device(device, device_file),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -62,20 +63,26 @@ def parse_ops(text: str) -> int | list[str]:
     return names
 
 
-def optional(text: str | None, dimension: units.Dimension, option: str) -> float | None:
-    """Read an optional quantity; the message names the option."""
+def optional(
+    text: str | None, dimension: units.Dimension, option: str, limits: tuple[float, float] = (0, math.inf)
+) -> float | None:
+    """Read an optional quantity within limits; the message names the option."""
     if text is None:
         return None
     try:
-        return units.parse(text, dimension)
+        value = units.parse(text, dimension)
     except InputError as error:
         raise InputError(f"{option}: {error}") from error
+    if not limits[0] <= value <= limits[1]:
+        low, high = (units.format_exact(limit, dimension) for limit in limits)
+        raise InputError(f'{option}: "{excerpt(text)}" is out of range; give {low} to {high}')
+    return value
 
 
-def whole(text: str, option: str) -> int:
-    """Read a whole number; the message names the option."""
+def whole(text: str, option: str, high: int = units.MAX_ELEMENTS) -> int:
+    """Read a whole number up to a power of ten; the message names the option."""
     try:
-        return units.parse_elements(text)
+        return units.parse_elements(text, high)
     except InputError as error:
         raise InputError(f"{option}: {str(error).removeprefix('elements ')}") from error
 
@@ -98,9 +105,13 @@ def write_atomically(path: str, text: str) -> None:
     ------
     InputError
         If it cannot be written there.
+
+    Notes
+    -----
+    A link stays one: what it leads to is written.
     """
-    target = Path(path)
     try:
+        target = Path(path).resolve()
         if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null
             raise InputError(f'cannot write "{excerpt(path)}": it is not a file')
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
@@ -110,8 +121,9 @@ def write_atomically(path: str, text: str) -> None:
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f'cannot write "{excerpt(path)}": {error.strerror or error}') from error
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, and what no path can hold
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f'cannot write "{excerpt(path)}": {excerpt(reason, 200)}') from error
 
 
 def load_app(module: str = "") -> ModuleType:

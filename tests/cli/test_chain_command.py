@@ -93,6 +93,26 @@ def test_plot_replaces_an_old_page(run, tmp_path):
     assert len(page.read_text(encoding="utf-8")) > 1000
 
 
+def test_plot_writes_through_a_link(run, tmp_path):
+    page, link, dangling = tmp_path / "out.html", tmp_path / "link.html", tmp_path / "dangling.html"
+    page.write_text("old", encoding="utf-8")
+    link.symlink_to(page)
+    dangling.symlink_to(tmp_path / "new.html")
+    for name in (link, dangling):
+        assert run("chain", "--plot", name).code == 0
+        assert name.is_symlink()
+        assert len(name.resolve().read_text(encoding="utf-8")) > 1000
+
+
+def test_plot_refuses_links_in_a_circle(run, tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    outcome = run("chain", "--plot", tmp_path / "a")
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
+    assert outcome.err.startswith("fusesim: cannot write ")
+    assert (tmp_path / "a").is_symlink()
+
+
 @pytest.mark.parametrize("where", [".", "missing/out.html", "fifo", ""])
 def test_plot_goes_to_a_file_or_nowhere(run, tmp_path, monkeypatch, where):
     monkeypatch.chdir(tmp_path)

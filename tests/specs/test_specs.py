@@ -278,7 +278,7 @@ def test_the_file_that_the_faults_are_planted_in_is_valid(tmp_path):
         (BANDWIDTH, BANDWIDTH.replace("bandwidth", "bandwith"), "memory.bandwith", 'did you mean "bandwidth"?'),
         ("boost_clock", "bost_clock", "chip.bost_clock", 'did you mean "boost_clock"?'),
         (BANDWIDTH, BANDWIDTH.replace('unit = "GB/s", ', ""), "memory.bandwidth", "has no unit"),
-        ("GB/s", "GB", "memory.bandwidth", 'unit "B" is not a bandwidth; write e.g. "3.35 TB/s"'),
+        ("GB/s", "GB", "memory.bandwidth", 'unit "GB" is not a bandwidth; write e.g. "3.35 TB/s"'),
         (BANDWIDTH, "", "memory.bandwidth", "missing; add it"),
         ("61.44", "122.88", "tensor.fp16.rate", "looks like a sparse peak, give the dense one"),
         ("61.44", "70", "tensor.fp16.rate", "SMs x clock x FLOP per clock gives 61.4 TFLOP/s"),
@@ -308,11 +308,18 @@ def test_a_planted_fault_is_named_with_file_and_key(tmp_path, right, wrong, key,
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("content", [b"name = ", b"\xff\xfe\x00", b"[memory\n", b"a = 1\na = 2\n"])
+@pytest.mark.parametrize("content", [b"name = ", b"[memory\n", b"a = 1\na = 2\n"])
 def test_what_is_not_toml_is_refused(tmp_path, content):
     file = tmp_path / "mine.toml"
     file.write_bytes(content)
     with pytest.raises(HardwareSpecError, match=r"^mine\.toml: not valid TOML"):
+        load_device_file(file)
+
+
+def test_what_is_no_text_is_refused(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(HardwareSpecError, match=r"^mine\.toml: not text in UTF-8"):
         load_device_file(file)
 
 

@@ -23,10 +23,31 @@ def test_a_bad_argument_is_also_a_value_error():
         ("zzz", "known: h100-sxm, h200-sxm"),
         ("", "known: h100-sxm, h200-sxm"),
         (None, "known: h100-sxm, h200-sxm"),
+        (100, "known: h100-sxm, h200-sxm"),  # no text, so nothing was misspelt
     ],
 )
 def test_unknown_name_suggests_the_nearest_or_lists_all(name, hint):
     assert str(unknown_name("device", name, ["h100-sxm", "h200-sxm"])) == f'unknown device "{name}"; {hint}'
+
+
+def test_of_many_names_a_few_are_listed():
+    names = [f"name-{number}" for number in range(20)]
+    some = 'unknown thing "zzz"; known: name-0, name-1, name-2, name-3, name-4, name-5, name-6, name-7 and 12 more'
+    assert str(unknown_name("thing", "zzz", names)) == some
+    assert str(unknown_name("thing", "zzz", names, "`fusesim things`")) == f"{some}; `fusesim things` lists all"
+    assert len(str(unknown_name("thing", "zzz", names[:8]))) < len(some)
+
+
+def test_a_device_like_none_gets_a_short_line():
+    with pytest.raises(fusesim.InputError, match="more; `fusesim devices` lists all$") as caught:
+        fusesim.device("zzz")
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("op", [None, 3])
+def test_what_is_no_text_was_not_misspelt(op):
+    with pytest.raises(fusesim.InputError, match=f'^unknown op "{op}"; known: add, '):
+        fusesim.price_chain(["add", op], 4096)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_the_bandwidth_agrees_with_the_bus():
 
 def test_what_another_source_says_has_a_unit_and_a_source_too():
     other = {"value": 1.9, "unit": "TB", "source": "sheet"}
-    with pytest.raises(fusesim.HardwareSpecError, match='unit "B" is not a bandwidth'):
+    with pytest.raises(fusesim.HardwareSpecError, match='unit "TB" is not a bandwidth'):
         profile(memory={"bandwidth": figure(2, "TB/s", alternatives=[other])})
     other = {"value": 1.9, "unit": "TB/s", "source": "page"}
     with pytest.raises(fusesim.HardwareSpecError, match='source "page" is not in'):

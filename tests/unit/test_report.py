@@ -4,6 +4,7 @@ from rich.console import Console
 import fusesim
 from fusesim import report
 from fusesim.api import ceilings
+from fusesim.hardware import Alternative, Count
 
 
 def lines(table, width=200):
@@ -88,6 +89,15 @@ def test_device_figures_carry_their_source_and_what_others_say():
     (bandwidth,) = (line for line in printed if line.startswith("memory.bandwidth"))
     assert "3.35 TB/s h100-datasheet" in bandwidth
     assert "also 3.352 TB/s (techpowerup)" in bandwidth
+
+
+def test_figures_stand_as_their_file_states_them():
+    device = fusesim.device("h100-sxm")
+    stated = Count(value=1234567.0, source="mine", alternatives=(Alternative(value=1230000.5, source="other"),))
+    chip = device.chip.model_copy(update={"sms": stated})
+    printed = lines(report.device_figures(device.model_copy(update={"chip": chip})))
+    assert "chip.sms 1234567 mine also 1230000.5 (other)" in printed
+    assert not any("  " in line.strip() for line in printed)
 
 
 def test_every_source_that_a_figure_names_is_listed():
