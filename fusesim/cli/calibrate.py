@@ -210,7 +210,7 @@ def _show(fitted: Calibration, measured: Measurements) -> None:
     gpu = excerpt(measured.environment.get("gpu", measured.device))
     out.print(f"{fitted.device}: {gpu}, {len(measured.rows)} cases of {measured.date}", style="bold", soft_wrap=True)
     for table in (calibration_tables.parameters, calibration_tables.residuals, calibration_tables.hosts):
-        out.print(table(fitted))
+        shared.print_table(out, table(fitted))
         out.print()
 
 
@@ -224,7 +224,7 @@ def _compare(pair: tuple[str, str], *, as_json: bool) -> None:
         return
     out = shared.console()
     names = (Path(pair[0]).name, Path(pair[1]).name)
-    out.print(calibration_tables.drift(rows, names))
+    shared.print_table(out, calibration_tables.drift(rows, names))
     out.print(f"{agreeing} of {len(rows)} parameters agree within {compare.AGREE:g} combined sigma", style="bold")
 
 

@@ -48,7 +48,7 @@ def chain(*, as_json: bool, plot: str | None, device: str, device_file: str | No
     ops = arguments["ops"]
     description = f"{ops} {'op' if ops == 1 else 'ops'}" if isinstance(ops, int) else " -> ".join(ops)
     out.print(report.chain_heading(price, description), style="bold", soft_wrap=True)
-    out.print(report.chain_table(price))
+    shared.print_table(out, report.chain_table(price))
     out.print(report.chain_verdict(price), style="bold", soft_wrap=True)
     for sentence in price.explain():
         out.print(f"- {sentence}", soft_wrap=True)

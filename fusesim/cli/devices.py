@@ -34,7 +34,7 @@ def devices(*, name: str | None, file: str | None, as_json: bool) -> None:
         shared.print_json([profile.model_dump(mode="json", exclude_none=True) for profile in profiles])
     else:
         out = shared.console()
-        out.print(report.device_list(profiles, names=out.width >= ROOM_FOR_NAMES))
+        shared.print_table(out, report.device_list(profiles, names=out.width >= ROOM_FOR_NAMES))
 
 
 def _show(name: str | None, file: str | None, *, as_json: bool) -> None:
@@ -50,6 +50,6 @@ def _show(name: str | None, file: str | None, *, as_json: bool) -> None:
     out.print(f"{profile.id}: {profile.name}, {profile.architecture}{checked}", style="bold", soft_wrap=True)
     if profile.note:
         out.print(profile.note, soft_wrap=True)
-    out.print(report.device_figures(profile))
+    shared.print_table(out, report.device_figures(profile))
     out.print()
-    out.print(report.device_sources(profile))
+    shared.print_table(out, report.device_sources(profile))

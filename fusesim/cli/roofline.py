@@ -37,9 +37,9 @@ def roofline(*, as_json: bool, device: str, device_file: str | None, ops: str | 
     out = shared.console()
     bandwidth = units.format_quantity(profile.dram_bandwidth, units.BANDWIDTH)
     out.print(f"{profile.name}: device memory {bandwidth}", style="bold", soft_wrap=True)
-    out.print(report.roofline_table(ceilings))
+    shared.print_table(out, report.roofline_table(ceilings))
     if price:
-        out.print(report.roofline_points(price))
+        shared.print_table(out, report.roofline_points(price))
 
 
 def _price(profile: HardwareProfile, ops: str, options: dict[str, Any]) -> ChainPrice:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 
 from fusesim import api, units
@@ -19,6 +20,8 @@ from fusesim.errors import FusesimError, InputError, excerpt
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
+
+    from rich.table import Table
 
     from fusesim.hardware import HardwareProfile
 
@@ -96,6 +99,16 @@ def console() -> Console:
     """Return where tables go: as wide as the terminal, or wide where there is none."""
     plain = Console()
     return Console(highlight=False, width=None if plain.is_terminal else WIDE, markup=False, emoji=False)
+
+
+def print_table(out: Console, table: Table) -> None:
+    """Print a table; where a terminal is too narrow words fold, and figures stay whole even beyond its edge."""
+    for column in table.columns:
+        column.overflow = "fold"
+        if column.justify == "right" or column.no_wrap:
+            column.min_width = max((cell_len(str(cell)) for cell in column.cells), default=0)
+            column.no_wrap = False  # so that headings fold
+    out.print(table, crop=False)
 
 
 def write_atomically(path: str, text: str) -> None:

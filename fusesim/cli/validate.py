@@ -94,12 +94,12 @@ def _print(heading: str, left_out: int, found: validate.Comparisons, steps: Sequ
     for title, members in (("times", found.times), ("savings", found.savings)):
         if members:
             out.print()
-            out.print(validation_tables.grade_table(title, validate.grades(members)))
+            shared.print_table(out, validation_tables.grade_table(title, validate.grades(members)))
             out.print()
-            out.print(validation_tables.worst_table(f"worst {title}", validate.worst(members)))
+            shared.print_table(out, validation_tables.worst_table(f"worst {title}", validate.worst(members)))
     if steps:
         out.print()
-        out.print(validation_tables.ablation_table(steps))
+        shared.print_table(out, validation_tables.ablation_table(steps))
 
 
 def _record(
