@@ -68,6 +68,18 @@ def test_no_build_leftovers(content):
     assert not [name for name in content if "__pycache__" in name or name.endswith(".pyc")]
 
 
+def test_pictures_of_the_workshop_stay_at_home(content):
+    assert (ROOT / "app/screenshots").is_dir()
+    assert not [name for name in content if "screenshots" in name]
+
+
+def test_data_and_calibrations_are_inside(content):
+    for folder in ("app/data", "hardware_specs/calibrations"):
+        files = {f"fusesim/{path.relative_to(ROOT)}" for path in (ROOT / folder).glob("*.json")}
+        assert files
+        assert files <= content
+
+
 def test_it_runs_outside_the_checkout(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
