@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from fusesim import explain, units
@@ -65,7 +66,7 @@ def sentence(view: View) -> str:
     """Say the whole view in one sentence, as a screen reader would read it."""
     price = view.point
     return (
-        f"{units.format_count(float(price.elements))} {price.dtype} values on {price.device.name}: "
+        f"{count(float(price.elements))} {price.dtype} values on {price.device.name}: "
         f"{time(price.unfused.time)} as {kernels(price.unfused)}, {time(price.fused.time)} fused, "
         f"{units.format_ratio(float(price.speedup))}; launches are "
         f"{units.format_share(float(price.unfused.launch_share))} of the unfused time."
@@ -124,9 +125,7 @@ def readings(settings: Settings, view: View) -> dict[str, str]:
     return {
         ids.reading(ids.OPS): f"{settings.length}",
         ids.reading(ids.NAMES): f"{settings.length} of 32",
-        ids.reading(
-            ids.SIZE
-        ): f"{units.format_count(settings.elements)} values, {size(view.point.fused.bytes_written)}",
+        ids.reading(ids.SIZE): f"{count(settings.elements)} values, {size(view.point.fused.bytes_written)}",
         ids.reading(ids.REPEATS): "1 pass" if view.repeats == 1 else f"{units.format_count(view.repeats)} passes",
         ids.reading(ids.HOST): _host(view),
         ids.reading(ids.OVERHEAD): node if settings.launch == "graph" else f"{overhead} per kernel",
@@ -158,6 +157,17 @@ def time(value: object) -> str:
     seconds = float(value)  # type: ignore[arg-type]
     prefix, unit = next(((unit, name) for unit, name in _LONG if seconds >= unit), (1.0, "s"))
     return units.format_quantity(seconds / prefix, units.TIME).replace(" s", f" {unit}")
+
+
+def count(value: float) -> str:
+    """Write a number of values.
+
+    Examples
+    --------
+    >>> count(33554432), count(1.235e17)
+    ('33 554 432', '1.235 x 10^17')
+    """
+    return re.sub(r"e\+(\d+)$", r" x 10^\1", units.format_count(value))
 
 
 def decade(power: int) -> str:

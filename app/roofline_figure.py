@@ -34,7 +34,7 @@ def roofline_chart(view: View) -> Figure:
     low, high = decades([rates[shown], *(rate for _, rate in reached)])
     layout["xaxis"] = axis("arithmetic intensity [FLOP/B]", [x_low, x_high])
     layout["xaxis"] |= decade_ticks([x_low, x_high], 4) | {"tickformat": "~r" if x_high < LONG_NUMBERS else "~s"}
-    layout["yaxis"] = axis("arithmetic done [FLOP/s]", [low, high + 0.15]) | {"tickformat": "~s"}
+    layout["yaxis"] = axis("arithmetic done [FLOP/s]", [low - 0.1, high + 0.15]) | {"tickformat": "~s"}
     layout["yaxis"] |= decade_ticks([low, high], 7)
     layout["annotations"] = _roof_names(view, x_low, x_high)
     layout["hovermode"] = "closest"

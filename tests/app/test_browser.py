@@ -348,6 +348,18 @@ def test_what_is_written_in_charts_is_neither_cut_nor_written_over(page, width, 
             assert apart(first, second), (one, other)
 
 
+def test_a_time_is_one_line_with_its_unit_on_the_narrowest_page(page):
+    size = {"width": 320, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    for query in ("", EXTREME):
+        page.open(query)
+        for name in (ids.UNFUSED_TIME, ids.FUSED_TIME, ids.SPEEDUP):
+            figure = page.browser.find_element(By.ID, name)
+            assert figure.size["height"] < 30
+            room = "return arguments[0].scrollWidth <= arguments[0].clientWidth"
+            assert page.browser.execute_script(room, figure), figure.text
+
+
 def colour(page, selector, name):
     script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
     return page.browser.execute_script(script, selector, name)
