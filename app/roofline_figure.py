@@ -32,7 +32,7 @@ def roofline_chart(view: View) -> Figure:
     x_low, x_high = _roof_span(view)
     shown = (intensities >= 10**x_low) & (intensities <= 10**x_high)
     low, high = decades([rates[shown], *(rate for _, rate in reached)])
-    layout["xaxis"] = axis("arithmetic intensity [FLOP/B]", [x_low, x_high])
+    layout["xaxis"] = axis("arithmetic intensity [FLOP/B]", [x_low - 0.1, x_high])
     layout["xaxis"] |= decade_ticks([x_low, x_high], 4) | {"tickformat": "~r" if x_high < LONG_NUMBERS else "~s"}
     layout["yaxis"] = axis("arithmetic done [FLOP/s]", [low - 0.1, high + 0.15]) | {"tickformat": "~s"}
     layout["yaxis"] |= decade_ticks([low, high], 7)

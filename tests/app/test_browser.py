@@ -464,6 +464,8 @@ def test_the_menu_of_devices_is_named_and_searched_by_key(page):
     wanted = [("dialog", "Device"), ("listbox", "Device"), ("searchbox", "Device")]
     page.until(lambda: set(wanted) <= set(named_nodes(page, "dialog", "listbox", "searchbox")))
     page.until(lambda: page.browser.switch_to.active_element.get_attribute("value") == "h100-sxm")
+    ringed = "return getComputedStyle(document.activeElement.closest('.dash-dropdown-option')).outlineStyle"
+    page.until(lambda: page.browser.execute_script(ringed) == "solid")
     page.browser.switch_to.active_element.send_keys("4090")
     options = "return document.querySelectorAll('.dash-dropdown-option').length"
     page.until(lambda: page.browser.execute_script(options) == 1)
