@@ -32,8 +32,8 @@ _NEAR_EDGE: Final = 0.22
 _HEADROOM: Final = 0.08
 """Part of the chart's height that is left free for a time written above the highest decade."""
 
-_MOST_TIMES: Final = 7
-"""Decades of time up to which each has its label."""
+_MOST_TICKS: Final = 7
+"""Decades of an axis up to which each has its label; a narrow page shows every third size."""
 
 _REGIMES: Final = {"launch": "launch", "host": "launch", "dram": "memory", "l2": "memory"}
 """What binds, as a region's name says it; everything else is arithmetic."""
@@ -49,7 +49,7 @@ def time_chart(view: View) -> Figure:
     low, high = decades([*times, *([row.time] for row in view.measured)])
     layout = frame("Time against tensor size")
     layout["xaxis"] = axis("tensor size [values]", _size_limits(view))
-    layout["xaxis"] |= decade_ticks(_size_limits(view), 4)
+    layout["xaxis"] |= decade_ticks(_size_limits(view), _MOST_TICKS)
     layout["xaxis"] |= {"tickformat": "~s", "unifiedhovertitle": {"text": "%{x:,.0f} values"}}
     layout["yaxis"] = axis("time", [low, high + _HEADROOM * (high - low)]) | _time_ticks(low, high)
     layout["xaxis"] |= {"spikecolor": palette.INK, "spikethickness": -1.5, "spikedash": "solid"}
@@ -72,7 +72,7 @@ def _size_limits(view: View) -> list[float]:
 
 def _time_ticks(low: float, high: float) -> Figure:
     """Label whole decades in the units of the page, every third one where there are many."""
-    step = decade_step(low, high, _MOST_TIMES)
+    step = decade_step(low, high, _MOST_TICKS)
     powers = [power for power in range(int(low), int(high) + 1) if power % step == 0]
     return {
         "tickvals": [10.0**power for power in powers],
