@@ -190,7 +190,7 @@ def timed_pieces(
         time = kernel_time(
             shapes[id(piece.shape)],
             machine,
-            dram_bytes=piece.dram_bytes,
+            dram_load=piece.dram_load,
             cold=piece.cold,
             floor=situation.floor,
             stream_gap=situation.stream_gap,

@@ -18,7 +18,7 @@ import numpy as np
 
 from fusesim import work
 from fusesim.arrays import ONE, ZERO, flag, larger
-from fusesim.kernel import KernelShape, reused_share
+from fusesim.kernel import TURNAROUND, KernelShape, reused_share
 from fusesim.ops import ERF_STALL, ROW_SETUP, DType, Op
 from fusesim.values import SLOW, slow_shares
 
@@ -69,11 +69,15 @@ class Instructions(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Kernels that are alike: how many, their shape, what memory serves of it, and whether it is the chain's last."""
+    """Kernels that are alike: how many, their shape, what memory serves of it, and whether it is the chain's last.
+
+    `dram_load` is what `dram_bytes` cost, in bytes of a copy, see `fusesim.kernel.TURNAROUND`.
+    """
 
     kernels: Numbers
     shape: KernelShape
     dram_bytes: Numbers
+    dram_load: Numbers
     cold: Numbers
     last: bool
 
@@ -101,10 +105,11 @@ def instructions(ops: tuple[Op, ...], dtype: DType, style: Style, *, slow: tuple
     """
     overhead = dtype.overhead if style.overhead is None else style.overhead
     slots = special = serial = 0.0
+    calls = any(op.slow for op in ops)
     for op, share in zip(ops, slow or slow_shares(ops, FLOAT_MAX), strict=True):
         more_slots, more_cycles = SLOW[op.slow] if op.slow else (0.0, 0.0)
         slots += op.slots * (ERF_STALL if op.stalls else 1.0) + more_slots * share
-        serial += op.serial + more_cycles * share
+        serial += (op.serial if op.alone is None or not calls else op.alone) + more_cycles * share
         special += op.special
     tensors, rows = sum(op.tensors for op in ops), sum(op.rows for op in ops)
     overhead += (tensors + rows) * (dtype.operand - 1.0) + ROW_SETUP / style.vector(dtype.itemsize) * (rows > 0)
@@ -138,12 +143,23 @@ def kernel_shape(issued: Instructions, chain: Chain, style: Style) -> KernelShap
 
 
 def piece(
-    count: Numbers, shape: KernelShape, chain: Chain, *, reads: Numbers, writes: Numbers, operands: Numbers, last: bool
+    count: Numbers,
+    shape: KernelShape,
+    chain: Chain,
+    *,
+    reads: Numbers,
+    writes: Numbers,
+    operands: Numbers,
+    last: bool,
+    turnaround: float = TURNAROUND,
 ) -> Piece:
     """Return kernels of that shape; `reads`, `writes` and `operands` are the shares of each that memory serves."""
-    served = reads + writes + shape.operands * operands if shape.operands else reads + writes
+    tensor = work.tensor_bytes(chain)
+    read = reads + shape.operands * operands if shape.operands else reads
+    served = tensor * (read + writes)
+    load = served if read is writes or not turnaround else served + tensor * ((writes - read) * turnaround)
     cold = larger(reads, operands) if shape.operands else reads
-    return Piece(count, shape, work.tensor_bytes(chain) * served, cold, last)
+    return Piece(count, shape, served, load, cold, last)
 
 
 def fused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
@@ -153,7 +169,8 @@ def fused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, m
     if ops is None:
         issued = _repeated(issued, chain.ops)
     shape = kernel_shape(issued, chain, situation.style)
-    return [piece(ONE, shape, chain, reads=edge, writes=edge, operands=edge, last=True)]
+    turnaround = _turnaround(situation)
+    return [piece(ONE, shape, chain, reads=edge, writes=edge, operands=edge, last=True, turnaround=turnaround)]
 
 
 def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
@@ -161,6 +178,7 @@ def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation,
     if ops is None:
         return _identical_pieces(chain, situation, machine)
     edge = _edge_share(chain, situation, machine, intermediates=float(min(len(ops) - 1, 2)))
+    turnaround = _turnaround(situation)
     shapes: dict[Instructions, KernelShape] = {}
     pieces = []
     for kind in _kinds(tuple(ops), situation.dtype, situation.style):
@@ -169,7 +187,8 @@ def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation,
         reads = edge if kind.first else _miss_share(chain, situation, machine, kind.tensors)
         writes = edge if kind.last else _miss_share(chain, situation, machine, kind.following)
         shape = shapes[kind.issued]
-        pieces.append(piece(kind.kernels, shape, chain, reads=reads, writes=writes, operands=edge, last=kind.last))
+        shares = {"reads": reads, "writes": writes, "operands": edge}
+        pieces.append(piece(kind.kernels, shape, chain, **shares, last=kind.last, turnaround=turnaround))
     return pieces
 
 
@@ -197,9 +216,9 @@ def _identical_pieces(chain: Chain, situation: Situation, machine: Machine) -> l
         (larger(chain.ops - 2.0, ZERO), inner, inner, False),
         (1.0 - single, inner, edge, True),
     )
-    shape = kernel_shape(issued, chain, situation.style)
+    shape, turnaround = kernel_shape(issued, chain, situation.style), _turnaround(situation)
     return [
-        piece(count, shape, chain, reads=reads, writes=writes, operands=ZERO, last=last)
+        piece(count, shape, chain, reads=reads, writes=writes, operands=ZERO, last=last, turnaround=turnaround)
         for count, reads, writes, last in counts
         if isinstance(count, np.ndarray) or count
     ]
@@ -215,6 +234,11 @@ def _repeated(issued: Instructions, count: Numbers) -> Instructions:
         tensors=issued.tensors,
         rows=issued.rows,
     )
+
+
+def _turnaround(situation: Situation) -> float:
+    """Return what writes cost beyond reads: nothing in the textbook."""
+    return TURNAROUND if "bandwidth" in situation.effects else 0.0
 
 
 def _miss_share(chain: Chain, situation: Situation, machine: Machine, operands: int) -> Numbers:

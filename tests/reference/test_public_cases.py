@@ -130,8 +130,8 @@ def test_c14_graph_nodes(tokens, hidden, fused, fused_measured, split, split_mea
 def test_c14_a_second_kernel_on_a_stream():
     price = sm_89(512, "stream")
     added = float(price.saving) * 1e6
-    assert added == pytest.approx(1.75, rel=SLACK)
-    assert added / (7.168 - 5.12) == pytest.approx(0.85, rel=SLACK)  # 2.05 us measured
+    assert added == pytest.approx(1.57, rel=SLACK)
+    assert added / (7.168 - 5.12) == pytest.approx(0.77, rel=SLACK)  # 2.05 us measured
 
 
 def test_c39_a_thousand_tiny_kernels_on_an_a100():

@@ -126,11 +126,24 @@ def test_without_the_cache_all_bytes_go_to_memory():
     assert dram(unfused_pieces(chain(NEAR, *named), ops(*named), off, MACHINE)) == 12 * NEAR
 
 
+@pytest.mark.parametrize(("effects", "load"), [(EFFECTS, 3 * 0.9 + 1.1), ((), 4.0)])  # 3 reads + 1 write of 2 bytes
+def test_written_bytes_cost_the_memory_more_than_read_ones(effects, load):
+    named = ("add_tensor", "mul_tensor")
+    kernel = fused_pieces(chain(FAR, *named), ops(*named), situation(effects=set(effects)), MACHINE)[0]
+    assert kernel.dram_bytes == 4 * 2 * FAR
+    assert kernel.dram_load == pytest.approx(load * 2 * FAR)
+
+
 def test_instructions_add_up_and_special_functions_are_counted_apart():
     issued = instructions(ops("add", "exp", "silu"), BF16, CUDA)
     assert issued.slots == pytest.approx(5.6 + 1 + 2 + 13)
     assert issued.special == 4  # one of exp, three of silu: exp, reciprocal and the check of the division
-    assert issued.serial == 2 + 16 + 90
+    assert issued.serial == 2 + 15 + 92
+
+
+@pytest.mark.parametrize(("beside", "cycles"), [("exp", 36 + 15), ("silu", 55 + 92)])  # silu divides: a subroutine
+def test_a_subroutine_ends_the_interleaving_of_elements(beside, cycles):
+    assert instructions(ops("tanh", beside), BF16, CUDA).serial == cycles
 
 
 def test_a_broadcast_row_costs_an_integer_division_per_thread():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fusesim.kernel import (
+    ROW_BESIDE,
     KernelShape,
     busiest_sm_elements,
     cache_time,
@@ -66,7 +67,7 @@ def shape(elements=1 << 25, **fields):
 
 def timed(kernel, *, dram_bytes, cold=1.0, effects=ALL):
     times = shape_times(kernel, MACHINE, effects)
-    return kernel_time(times, MACHINE, dram_bytes=dram_bytes, cold=cold, floor=1e-6, effects=effects)
+    return kernel_time(times, MACHINE, dram_load=dram_bytes, cold=cold, floor=1e-6, effects=effects)
 
 
 @pytest.mark.parametrize("combine", [soft_maximum, near_maximum])
@@ -148,9 +149,16 @@ def test_no_thread_ends_before_its_own_chain():
     assert kernel.body == pytest.approx(8e-6, rel=0.01)
 
 
-def test_every_extra_operand_adds_latency():
-    plain, more = timed(shape(), dram_bytes=1e6), timed(shape(operands=2, rows=1), dram_bytes=1e6)
-    assert more.latency - plain.latency == pytest.approx(2 * 5e-8 + 2e-8)
+@pytest.mark.parametrize(("cold", "left"), [(0.0, 1.0), (1.0, ROW_BESIDE)])  # finding a row runs beside a cold load
+def test_every_extra_operand_adds_latency(cold, left):
+    plain, more = (timed(kernel, dram_bytes=1e6, cold=cold) for kernel in (shape(), shape(operands=2, rows=1)))
+    smaller_share = cached_latency(shape(), MACHINE) - cached_latency(shape(operands=2, rows=1), MACHINE)
+    assert more.latency - plain.latency == pytest.approx(2 * 5e-8 + left * 2e-8 - (1.0 - cold) * smaller_share)
+
+
+def test_instructions_near_the_memory_s_time_add_to_it():
+    idle, busy = (timed(shape(slots=slots), dram_bytes=134.2e6) for slots in (0.0, 50.0))
+    assert max(busy.shape.issue, idle.body) < busy.body < busy.shape.issue + idle.body
 
 
 @pytest.mark.parametrize("effect", ["latency", "cache", "arithmetic", "blocks"])
