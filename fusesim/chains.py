@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ from fusesim.arrays import ONE, ZERO
 from fusesim.calibrated import Uncertainty, price_calibrated_chain
 from fusesim.calibration import machine_of
 from fusesim.chain_kernels import Situation
-from fusesim.errors import InputError, unknown_name
+from fusesim.errors import InputError, excerpt, unknown_name
 from fusesim.inputs import (
     MAX_BANDWIDTH,
     MAX_OPS,
@@ -34,7 +35,6 @@ from fusesim.schedule import LAUNCH_MODES, TEXTBOOK_LAUNCH, TEXTBOOK_REPLAY
 from fusesim.work import Chain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from numpy.typing import ArrayLike
@@ -205,6 +205,8 @@ def _effects(effects: Iterable[str] | None) -> frozenset[str]:
     """Return the effects to count."""
     if effects is None:
         return ALL_EFFECTS
+    if not isinstance(effects, Iterable):
+        raise InputError(f"effects is {excerpt(effects)}; give a list of names, from {', '.join(EFFECTS)}")
     chosen = [effects] if isinstance(effects, str) else list(effects)
     for effect in chosen:
         if effect not in EFFECTS:

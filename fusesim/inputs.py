@@ -64,7 +64,7 @@ def number(name: str, value: Any, *, low: float, high: float, unit: str = "", wh
     if given.ndim > MAX_DIMENSIONS:
         raise InputError(f"{name} has {given.ndim} dimensions; give at most {MAX_DIMENSIONS}")
     numbers = _as_float(name, given)
-    outside = _outside(given, low, high)
+    outside = _outside(given if given.dtype.kind in "iuO" else numbers, low, high)  # float16 cannot hold the limits
     if outside.size:
         raise InputError(limits.refuse(name, outside.flat[0]))
     if whole and given.dtype.kind not in "iu":

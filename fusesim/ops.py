@@ -49,6 +49,8 @@ DTYPES = {
 _DTYPE_ALIASES = {alias: dtype for dtype in DTYPES.values() for alias in (dtype.name, *dtype.aliases)}
 
 
+SLOW_PATHS: Final = ("", "division", "sine")
+
 MOST_PER_OP: Final = 10**6
 """Most instructions, FLOP or operands per element that an op of the caller's own may state."""
 
@@ -92,13 +94,19 @@ class Op:
         return hash(self.name)
 
     def __post_init__(self) -> None:
-        """Refuse counts that cannot be."""
+        """Refuse counts that cannot be, and slow paths that nobody knows."""
+        if not isinstance(self.name, str):
+            raise InputError(f"an op's name is {excerpt(self.name)}; give text")
+        if self.slow not in SLOW_PATHS:
+            raise InputError(f'op {excerpt(self.name)}: slow is {excerpt(self.slow)}; give "division", "sine" or ""')
         for name in ("flops", "slots", "special", "serial", "alone", "tensors", "rows"):
             value = getattr(self, name)
             if name == "alone" and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_PER_OP:
                 raise InputError(f"op {excerpt(self.name)}: {name} is {value}; give a number from 0 to {MOST_PER_OP}")
+            if name in {"tensors", "rows"} and value != int(value):
+                raise InputError(f"op {excerpt(self.name)}: {name} is {value}; give a whole number")
 
 
 OPS = {

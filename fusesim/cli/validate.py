@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fusesim import api, readers, validate, validation_tables
 from fusesim.cli import shared
-from fusesim.errors import InputError, MeasurementError
+from fusesim.errors import InputError, MeasurementError, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +50,8 @@ def validate_command(
     """  # noqa: D301 - \b is click's mark for lines that keep their breaks
     if fail_above is not None and not fail_above >= 0:
         raise InputError(f"--fail-above is {fail_above:g}; give a percentage from 0 upwards")
+    if options["html"] is not None and any(_same(options["html"], file) for file in files):
+        raise InputError(f"--html {excerpt(options['html'])} is one of the measurement files; name another one")
     read = [readers.read_measured(file) for file in files]
     profile = _device(read, device, device_file)
     rows = readers.choose_suites((row for file in read for row in file.rows), suite)
@@ -130,3 +133,8 @@ def _refuse(grades: Sequence[validate.Grade], limit: float) -> None:
         if grade.regime == validate.DEVICE_BOUND and 100 * grade.median > limit:
             error = validation_tables.percent(grade.median)
             raise MeasurementError(f"{grade.path} {grade.mode}: median error {error}, above {limit:g} %")
+
+
+def _same(page: str, file: str | Path) -> bool:
+    """Return whether two names mean one file."""
+    return Path(page).resolve() == Path(file).resolve()

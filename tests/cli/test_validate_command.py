@@ -130,3 +130,12 @@ def test_a_wrong_option_is_one_sentence(run, options):
 
 def test_no_file_is_a_usage_error(run):
     assert run("validate").code == 2
+
+
+def test_the_page_does_not_replace_a_measurement_file(run, tiny):
+    name = tiny(5.0)
+    before = Path(name).read_bytes()
+    outcome = run("validate", name, "--html", f"./{name}")
+    assert outcome.code == 1
+    assert "is one of the measurement files; name another one" in outcome.err
+    assert Path(name).read_bytes() == before
