@@ -16,9 +16,9 @@ from fusesim import work
 from fusesim.arrays import ONE, ZERO, larger, spread
 from fusesim.chain_kernels import fused_pieces, unfused_pieces
 from fusesim.kernel import kernel_time, shape_times, soft_maximum
-from fusesim.memory import allocation, chain_peak_memory
 from fusesim.records import BOUNDS, ChainPrice, Price
 from fusesim.roofline import ridge_point
+from fusesim.run import ChainRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,13 +51,11 @@ class Uncertainty:
 
 
 @dataclass(frozen=True, slots=True)
-class CalibratedRun:
+class CalibratedRun(ChainRun):
     """Kernels of a chain and their times; the `Parts` of its price."""
 
-    chain: Chain
     situation: Situation
     machine: Machine
-    kernels: Numbers
     pieces: tuple[tuple[Piece, KernelTime], ...]
     uncertainty: Uncertainty | None = None
 
@@ -113,16 +111,6 @@ class CalibratedRun:
         return self._total(lambda time: larger(larger(time.shape.issue, time.shape.special), time.shape.thread))
 
     @property
-    def bytes_read(self) -> Numbers:
-        """Bytes read. [B]."""
-        return work.bytes_read(self.chain, self.kernels)
-
-    @property
-    def bytes_written(self) -> Numbers:
-        """Bytes written. [B]."""
-        return work.bytes_written(self.chain, self.kernels)
-
-    @property
     def dram_bytes(self) -> Numbers:
         """Bytes that memory serves. [B]."""
         total = ZERO
@@ -134,16 +122,6 @@ class CalibratedRun:
     def l2_bytes(self) -> Numbers:
         """The other bytes: the cache serves them. [B]."""
         return larger(work.bytes_moved(self.chain, self.kernels) - self.dram_bytes, ZERO)
-
-    @property
-    def flops(self) -> Numbers:
-        """Arithmetic of the chain. [FLOP]."""
-        return self.chain.elements * self.chain.flops
-
-    @property
-    def peak_memory(self) -> Numbers:
-        """Peak of live tensors above the input. [B]."""
-        return chain_peak_memory(tensor=allocation(work.tensor_bytes(self.chain)), kernels=self.kernels)
 
     @property
     def interval_factors(self) -> tuple[Any, Any]:
@@ -242,7 +220,7 @@ def price_calibrated_chain(
         (ONE, fused_pieces(chain, ops, situation, machine)),
     ):
         timed = timed_pieces(pieces, situation, machine)
-        run = CalibratedRun(chain, situation, machine, kernels, timed, uncertainty)
+        run = CalibratedRun(chain, kernels, situation, machine, timed, uncertainty)
         prices.append(Price(time=spread(run.time, shape), parts=run, shape=shape, calibration=calibration))
     unfused, fused = prices
     saving = unfused.time - fused.time

@@ -14,8 +14,8 @@ import numpy as np
 
 from fusesim import roofline, work
 from fusesim.arrays import ONE, spread
-from fusesim.memory import allocation, chain_peak_memory
 from fusesim.records import BOUNDS, ChainPrice, Price
+from fusesim.run import ChainRun
 from fusesim.schedule import textbook_launch_time
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def price_textbook_chain(
     """
     unfused, fused = (
         Price(time=spread(run.time, shape), parts=run, shape=shape)
-        for run in (TextbookRun(chain, textbook, kernels) for kernels in (chain.ops, 1))
+        for run in (TextbookRun(chain, kernels, textbook) for kernels in (chain.ops, 1))
     )
     saving = unfused.time - fused.time
     ridge = roofline.ridge_point(flop_rate=textbook.flop_rate, bandwidth=textbook.bandwidth)
@@ -86,12 +86,10 @@ def price_textbook_chain(
 
 
 @dataclass(frozen=True, slots=True)
-class TextbookRun:
+class TextbookRun(ChainRun):
     """A chain run as `kernels` kernels, one after the other; the `Parts` of its price."""
 
-    chain: Chain
     textbook: Textbook
-    kernels: Numbers
 
     @property
     def time(self) -> Numbers:
@@ -119,16 +117,6 @@ class TextbookRun:
         return roofline.compute_time(flops=self.flops, flop_rate=self.textbook.flop_rate)
 
     @property
-    def bytes_read(self) -> Numbers:
-        """Bytes read. [B]."""
-        return work.bytes_read(self.chain, self.kernels)
-
-    @property
-    def bytes_written(self) -> Numbers:
-        """Bytes written. [B]."""
-        return work.bytes_written(self.chain, self.kernels)
-
-    @property
     def dram_bytes(self) -> Numbers:
         """All bytes: the textbook has no cache. [B]."""
         return work.bytes_moved(self.chain, self.kernels)
@@ -137,16 +125,6 @@ class TextbookRun:
     def l2_bytes(self) -> Numbers:
         """None. [B]."""
         return np.float64(0)
-
-    @property
-    def flops(self) -> Numbers:
-        """Arithmetic of the chain, the same however it is run. [FLOP]."""
-        return self.chain.elements * self.chain.flops
-
-    @property
-    def peak_memory(self) -> Numbers:
-        """Peak of live tensors above the input. [B]."""
-        return chain_peak_memory(tensor=allocation(work.tensor_bytes(self.chain)), kernels=self.kernels)
 
     @property
     def interval_factors(self) -> tuple[Any, Any]:

@@ -106,7 +106,7 @@ def predict(row: Row, machine: Machine, *, gap: float = 0.0, effects: frozenset[
     )
     pieces = (fused_pieces if row.fused else unfused_pieces)(chain, ops, situation, machine)
     kernels = np.float64(1 if row.fused else len(ops))
-    return CalibratedRun(chain, situation, machine, kernels, timed_pieces(pieces, situation, machine))
+    return CalibratedRun(chain, kernels, situation, machine, timed_pieces(pieces, situation, machine))
 
 
 def fit(measured: Measurements, profile: HardwareProfile, name: str) -> Calibration:
