@@ -146,18 +146,20 @@ def piece(
     count: Numbers,
     shape: KernelShape,
     chain: Chain,
+    situation: Situation,
     *,
     reads: Numbers,
     writes: Numbers,
     operands: Numbers,
     last: bool,
-    turnaround: float = TURNAROUND,
 ) -> Piece:
     """Return kernels of that shape; `reads`, `writes` and `operands` are the shares of each that memory serves."""
     tensor = work.tensor_bytes(chain)
     read = reads + shape.operands * operands if shape.operands else reads
     served = tensor * (read + writes)
-    load = served if read is writes or not turnaround else served + tensor * ((writes - read) * turnaround)
+    load = served
+    if read is not writes and "bandwidth" in situation.effects:
+        load = served + tensor * ((writes - read) * TURNAROUND)
     cold = larger(reads, operands) if shape.operands else reads
     return Piece(count, shape, served, load, cold, last)
 
@@ -169,8 +171,7 @@ def fused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, m
     if ops is None:
         issued = _repeated(issued, chain.ops)
     shape = kernel_shape(issued, chain, situation.style)
-    turnaround = _turnaround(situation)
-    return [piece(ONE, shape, chain, reads=edge, writes=edge, operands=edge, last=True, turnaround=turnaround)]
+    return [piece(ONE, shape, chain, situation, reads=edge, writes=edge, operands=edge, last=True)]
 
 
 def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
@@ -178,7 +179,6 @@ def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation,
     if ops is None:
         return _identical_pieces(chain, situation, machine)
     edge = _edge_share(chain, situation, machine, intermediates=float(min(len(ops) - 1, 2)))
-    turnaround = _turnaround(situation)
     shapes: dict[Instructions, KernelShape] = {}
     pieces = []
     for kind in _kinds(tuple(ops), situation.dtype, situation.style):
@@ -188,7 +188,7 @@ def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation,
         writes = edge if kind.last else _miss_share(chain, situation, machine, kind.following)
         shape = shapes[kind.issued]
         shares = {"reads": reads, "writes": writes, "operands": edge}
-        pieces.append(piece(kind.kernels, shape, chain, **shares, last=kind.last, turnaround=turnaround))
+        pieces.append(piece(kind.kernels, shape, chain, situation, **shares, last=kind.last))
     return pieces
 
 
@@ -216,9 +216,9 @@ def _identical_pieces(chain: Chain, situation: Situation, machine: Machine) -> l
         (larger(chain.ops - 2.0, ZERO), inner, inner, False),
         (1.0 - single, inner, edge, True),
     )
-    shape, turnaround = kernel_shape(issued, chain, situation.style), _turnaround(situation)
+    shape = kernel_shape(issued, chain, situation.style)
     return [
-        piece(count, shape, chain, reads=reads, writes=writes, operands=ZERO, last=last, turnaround=turnaround)
+        piece(count, shape, chain, situation, reads=reads, writes=writes, operands=ZERO, last=last)
         for count, reads, writes, last in counts
         if isinstance(count, np.ndarray) or count
     ]
@@ -234,11 +234,6 @@ def _repeated(issued: Instructions, count: Numbers) -> Instructions:
         tensors=issued.tensors,
         rows=issued.rows,
     )
-
-
-def _turnaround(situation: Situation) -> float:
-    """Return what writes cost beyond reads: nothing in the textbook."""
-    return TURNAROUND if "bandwidth" in situation.effects else 0.0
 
 
 def _miss_share(chain: Chain, situation: Situation, machine: Machine, operands: int) -> Numbers:

@@ -26,7 +26,7 @@ from fusesim.inputs import (
     common_shape,
     number,
 )
-from fusesim.machine import EFFECTS
+from fusesim.machine import ALL_EFFECTS, EFFECTS
 from fusesim.ops import DType, Op, find_dtype, find_ops
 from fusesim.paths import STYLES
 from fusesim.price import Textbook, price_textbook_chain
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 MODELS: Final = ("textbook", "calibrated")
 INPUT_STATES: Final = ("cold", "warm")
-ALL_EFFECTS: Final = frozenset(EFFECTS)
 COLD: Final = np.float64(np.inf)
 """Buffer sets of inputs that no earlier call has touched."""
 

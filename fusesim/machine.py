@@ -28,6 +28,8 @@ blocks: only as many SMs work as there are blocks, and blocks start at a finite 
 host issues the next kernel while the device runs this one.
 """
 
+ALL_EFFECTS: Final = frozenset(EFFECTS)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:

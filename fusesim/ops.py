@@ -8,7 +8,7 @@ elementary function (exp, tanh, erf, rsqrt, sin, log1p), whatever it costs in in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from fusesim.errors import InputError, excerpt, unknown_name
 
@@ -49,7 +49,8 @@ DTYPES = {
 _DTYPE_ALIASES = {alias: dtype for dtype in DTYPES.values() for alias in (dtype.name, *dtype.aliases)}
 
 
-SLOW_PATHS: Final = ("", "division", "sine")
+SlowPath = Literal["", "division", "sine"]
+SLOW_PATHS: Final = get_args(SlowPath)
 
 MOST_PER_OP: Final = 10**6
 """Most instructions, FLOP or operands per element that an op of the caller's own may state."""
@@ -86,7 +87,7 @@ class Op:
     special: float = 0
     serial: float = 2
     alone: float | None = None
-    slow: Literal["", "division", "sine"] = ""
+    slow: SlowPath = ""
     stalls: bool = False
 
     def __hash__(self) -> int:

@@ -20,7 +20,7 @@ from fusesim.calibration import Calibration, Fitted, PathCost, Residuals, join
 from fusesim.chain_kernels import Situation, fused_pieces, unfused_pieces
 from fusesim.errors import CalibrationError
 from fusesim.kernel import stream_share
-from fusesim.machine import EFFECTS, PARAMETERS, Machine
+from fusesim.machine import ALL_EFFECTS, PARAMETERS, Machine
 from fusesim.ops import OPS, find_dtype
 from fusesim.paths import STYLES
 from fusesim.records import BOUNDS
@@ -64,7 +64,6 @@ DRIFT: Final = {"replay": 0.15, "idle": 0.15, "stream_gap": 0.1}
 the scatter within a run does not show it."""
 SUITES: Final = ("fit", "mix")
 HELD_OUT: Final = ("judge", "plain")
-ALL_EFFECTS: Final = frozenset(EFFECTS)
 
 
 def predict(row: Row, machine: Machine, *, gap: float = 0.0, effects: frozenset[str] = ALL_EFFECTS) -> CalibratedRun:
