@@ -1,0 +1,350 @@
+"""A program as a graph: tensors, and the ops that make them, in an order in which they can run.
+
+A `Graph` checks itself on construction and never changes. It knows shapes, element types, strides, whose memory a
+tensor lives in, and what each op computes; it knows no device, no kernel and no time. `fusesim.builder` makes graphs
+conveniently, `fusesim.patterns` has named ones, and frontends read them from programs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping  # noqa: TC003 - a dataclass needs it
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fusesim.errors import GraphError, InputError, excerpt
+from fusesim.kinds import KINDS, Kind, find_kind
+from fusesim.tensor import Tensor, broadcast_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One op of a graph: its kind, the names of the tensors that go in and come out, and its settings.
+
+    `attrs` holds plain values: `scalar` of a pointwise op with a number for an operand (`reverse` where the number
+    comes first), `dims` of a reduction (not negative), `stride`, `padding` and `groups` of a convolution, `causal` of
+    attention, and so on. `scope` says where the op stands in its program, for people.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: tuple[tuple[str, Any], ...] = ()
+    scope: str = ""
+
+    @property
+    def row(self) -> Kind:
+        """The kind's row in the table."""
+        return KINDS[self.kind]
+
+    @property
+    def family(self) -> str:
+        """The kind's family."""
+        return KINDS[self.kind].family
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """Return a setting."""
+        return next((value for key, value in self.attrs if key == name), default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A tensor on its way from the op that made it (None: an input) to one that reads it (None: an output)."""
+
+    tensor: str
+    producer: str | None
+    consumer: str | None
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """Tensors and ops, checked.
+
+    Parameters
+    ----------
+    tensors : mapping of str to Tensor
+        Every tensor by name.
+    nodes : tuple of Node
+        The ops, in an order in which they can run.
+    inputs, outputs : tuple of str
+        Tensors that exist before, parameters included, and that must exist after.
+    parameters : frozenset of str
+        Those inputs that do not change from call to call.
+    name : str
+        For people.
+
+    Raises
+    ------
+    GraphError
+        If a name is unknown or made twice, an op comes before what it reads or after its input was overwritten, or
+        shapes do not fit.
+    """
+
+    tensors: Mapping[str, Tensor]
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    parameters: frozenset[str] = frozenset()
+    name: str = "graph"
+    gaps: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the whole."""
+        check_order(self)
+        for node in self.nodes:
+            check_shapes(node, [self.tensors[name] for name in node.inputs], [self.tensors[n] for n in node.outputs])
+
+    @cached_property
+    def producers(self) -> dict[str, Node]:
+        """The op that makes each tensor; inputs have none."""
+        return {name: node for node in self.nodes for name in node.outputs}
+
+    @cached_property
+    def consumers(self) -> dict[str, tuple[Node, ...]]:
+        """The ops that read each tensor."""
+        found: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                found[name].append(node)
+        return {name: tuple(nodes) for name, nodes in found.items()}
+
+    @cached_property
+    def by_name(self) -> dict[str, Node]:
+        """The ops by name."""
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The place of each op in the order."""
+        return {node.name: place for place, node in enumerate(self.nodes)}
+
+    @cached_property
+    def paid_nodes(self) -> tuple[Node, ...]:
+        """The ops that cost something: all but views."""
+        return tuple(node for node in self.nodes if node.family != "view")
+
+    def node(self, name: str) -> Node:
+        """Return the op of that name.
+
+        Raises
+        ------
+        InputError
+            If there is none, with the ones that there are.
+        """
+        if name not in self.by_name:
+            known = ", ".join(list(self.by_name)[:12])
+            raise InputError(f"{self.name} has no op {excerpt(name)}; it has {known}")
+        return self.by_name[name]
+
+    def base(self, name: str) -> str:
+        """Return the tensor through which a view was taken: the nearest one that an op made or that came in."""
+        node = self.producers.get(name)
+        while node is not None and node.family == "view":
+            name = node.inputs[0]
+            node = self.producers.get(name)
+        return name
+
+    @cached_property
+    def predecessors(self) -> dict[str, tuple[str, ...]]:
+        """The paid ops that each paid op waits for, seen through views, and those whose input it overwrites."""
+        found: dict[str, tuple[str, ...]] = {}
+        writers: dict[str, str] = {}
+        readers: dict[str, list[str]] = {}
+        for node in self.paid_nodes:
+            before: dict[str, None] = {}
+            for name in node.inputs:
+                producer = self.producers.get(self.base(name))
+                if producer is not None:
+                    before[producer.name] = None
+                writer = writers.get(self.tensors[name].storage)
+                if writer is not None:
+                    before[writer] = None
+                readers.setdefault(self.tensors[name].storage, []).append(node.name)
+            for name in node.outputs:
+                tensor = self.tensors[name]
+                if tensor.is_view:
+                    before.update(dict.fromkeys(reader for reader in readers.get(tensor.storage, ())))
+                    writers[tensor.storage] = node.name
+            before.pop(node.name, None)
+            found[node.name] = tuple(before)
+        return found
+
+    def edges(self) -> tuple[Edge, ...]:
+        """Return every tensor's way from who makes it to who reads it, views seen through. [B]."""
+        found = []
+        for node in self.paid_nodes:
+            for name in dict.fromkeys(node.inputs):
+                base = self.base(name)
+                producer = self.producers.get(base)
+                found.append(
+                    Edge(
+                        tensor=name,
+                        producer=producer.name if producer else None,
+                        consumer=node.name,
+                        bytes=self.tensors[name].bytes,
+                    )
+                )
+        for name in self.outputs:
+            producer = self.producers.get(self.base(name))
+            if producer is not None:
+                found.append(Edge(tensor=name, producer=producer.name, consumer=None, bytes=self.tensors[name].bytes))
+        return tuple(found)
+
+    def flops(self, node: Node) -> float:
+        """Return the arithmetic of one op, an FMA counted as two. [FLOP]."""
+        return node_flops(node, [self.tensors[n] for n in node.inputs], [self.tensors[n] for n in node.outputs])
+
+    @property
+    def total_flops(self) -> float:
+        """Arithmetic of the whole graph. [FLOP]."""
+        return sum(self.flops(node) for node in self.nodes)
+
+    @property
+    def input_bytes(self) -> int:
+        """Bytes of the inputs, parameters included. [B]."""
+        return sum(self.tensors[name].bytes for name in self.inputs)
+
+    def __iter__(self) -> Iterator[Node]:
+        """Iterate over the ops."""
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        """Return how many ops there are."""
+        return len(self.nodes)
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return (
+            f"<Graph {self.name}: {len(self.paid_nodes)} ops, {len(self.inputs)} inputs, {len(self.outputs)} outputs>"
+        )
+
+    def __hash__(self) -> int:
+        """Hash by identity: a graph never changes."""
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare tensors and ops."""
+        if not isinstance(other, Graph):
+            return NotImplemented
+        mine = (dict(self.tensors), self.nodes, self.inputs, self.outputs)
+        return mine == (dict(other.tensors), other.nodes, other.inputs, other.outputs)
+
+
+def check_order(graph: Graph) -> None:
+    """Check that names are known and made once, and that each op comes after what it reads."""
+    made: set[str] = set()
+    for name in graph.inputs:
+        _known(graph, name, "an input")
+        made.add(name)
+    producers: dict[str, str] = {}
+    overwritten: dict[str, tuple[str, str]] = {}
+    names: set[str] = set()
+    every = {name for node in graph.nodes for name in node.outputs}
+    for node in graph.nodes:
+        find_kind(node.kind)
+        if node.name in names:
+            raise GraphError(f"two ops are called {excerpt(node.name)}; give each a name of its own")
+        names.add(node.name)
+        for name in node.inputs:
+            _known(graph, name, f"op {node.name}")
+            if name not in made:
+                why = "is made later: ops stand in a cycle or out of order" if name in every else "has no producer"
+                raise GraphError(f"op {node.name} reads {excerpt(name)}, which {why}")
+            if name in overwritten:
+                by, _ = overwritten[name]
+                raise GraphError(f"op {node.name} reads {excerpt(name)} after op {by} wrote over it")
+        for name in node.outputs:
+            _known(graph, name, f"op {node.name}")
+            if name in made:
+                maker = producers.get(name, "the inputs")
+                raise GraphError(f"tensor {excerpt(name)} is made twice, by {maker} and by op {node.name}")
+            made.add(name)
+            producers[name] = node.name
+            if graph.tensors[name].is_view and node.family != "view":
+                over = node.attr("over")
+                if over is not None:
+                    overwritten[over] = (node.name, name)
+    for name in graph.outputs:
+        _known(graph, name, "an output")
+        if name not in made:
+            raise GraphError(f"output {excerpt(name)} is made by no op")
+    for name in graph.parameters:
+        if name not in graph.inputs:
+            raise GraphError(f"parameter {excerpt(name)} is not an input")
+
+
+def _known(graph: Graph, name: str, where: str) -> None:
+    """Refuse a tensor that the graph does not have."""
+    if name not in graph.tensors:
+        raise GraphError(f"{where} names tensor {excerpt(name)}, which the graph does not have")
+
+
+def check_shapes(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+    """Check how many tensors go in and out of an op, and that their shapes fit.
+
+    Raises
+    ------
+    GraphError
+        If they do not.
+    """
+    row = node.row
+    if not row.least <= len(inputs) <= row.most:
+        span = str(row.least) if row.least == row.most else f"{row.least} to {row.most}"
+        raise GraphError(f"op {node.name} ({node.kind}) has {len(inputs)} inputs; it takes {span}")
+    if not outputs:
+        raise GraphError(f"op {node.name} ({node.kind}) makes nothing")
+    if node.family == "pointwise" and inputs:
+        try:
+            shape = broadcast_shape([tensor.shape for tensor in inputs])
+        except GraphError as error:
+            raise GraphError(f"op {node.name} ({node.kind}): {error}") from error
+        for tensor in outputs:
+            if tensor.shape != shape:
+                raise GraphError(f"op {node.name} ({node.kind}) makes {shape}, but {tensor.name} is {tensor.shape}")
+    elif node.family == "matmul":
+        _check_matmul(node, inputs, outputs[0])
+
+
+def _check_matmul(node: Node, inputs: Sequence[Tensor], output: Tensor) -> None:
+    """Check that a [.., m, k] x [.., k, n] fits."""
+    left, right = inputs[0].shape, inputs[1].shape
+    if len(left) < 2 or len(right) < 2:  # noqa: PLR2004 - a matrix has two dimensions
+        raise GraphError(f"op {node.name}: matmul takes matrices, not {left} and {right}")
+    if left[-1] != right[-2]:
+        raise GraphError(f"op {node.name}: {left} x {right}: the inner sizes {left[-1]} and {right[-2]} differ")
+    expected = (*broadcast_shape([left[:-2], right[:-2]]), left[-2], right[-1])
+    if output.shape != expected:
+        raise GraphError(f"op {node.name}: {left} x {right} makes {expected}, but {output.name} is {output.shape}")
+
+
+def node_flops(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> float:
+    """Return the arithmetic of one op, an FMA counted as two. [FLOP].
+
+    Notes
+    -----
+    matmul 2 m n k per matrix; convolution 2 x outputs x window x channels per group; attention 4 x batch x heads x
+    queries x keys x dim (the two products, masked pairs counted too); pointwise and reductions as `fusesim.kinds` says,
+    per value out and per value in.
+    """
+    family = node.family
+    if family == "matmul":
+        return 2.0 * outputs[0].elements * inputs[0].shape[-1]
+    if family == "conv":
+        return 2.0 * outputs[0].elements * math.prod(inputs[1].shape[1:])
+    if family == "attention":
+        *batch, queries, dim = inputs[0].shape
+        return 2.0 * math.prod(batch) * queries * inputs[1].shape[-2] * (dim + inputs[2].shape[-1])
+    if family in {"reduction", "normalise"}:
+        return node.row.flops * inputs[0].elements
+    return node.row.flops * (outputs[0].elements if outputs else 0)
+
+
+def names_of(tensors: Iterable[Tensor]) -> tuple[str, ...]:
+    """Return the names of tensors."""
+    return tuple(tensor.name for tensor in tensors)

@@ -1,0 +1,154 @@
+"""What flows through a graph: tensors with shape, element type, strides, and the memory that they live in.
+
+Plain records and short formulas on shapes; this file knows no op and no device. Strides count elements. A tensor
+that is a view names the tensor that owns its memory.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fusesim.errors import GraphError, excerpt, unknown_name
+from fusesim.ops import DTYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Shape = tuple[int, ...]
+
+INTEGERS: Final = {"int64": 8, "int32": 4, "int16": 2, "uint8": 1, "bool": 1}
+"""Types that only index, mask and count, with their bytes."""
+
+ITEMSIZES: Final = {name: dtype.itemsize for name, dtype in DTYPES.items()} | INTEGERS
+"""Bytes of an element of every type that a tensor may have."""
+
+MOST_ELEMENTS: Final = 10**18
+"""Largest tensor; byte counts stay exact in 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """A tensor: its shape, element type and strides, and the tensor whose memory it lives in.
+
+    `strides` count elements, 0 where a dimension is broadcast. `storage` is its own name unless it is a view of
+    another tensor or was written over it.
+    """
+
+    name: str
+    shape: Shape
+    dtype: str
+    strides: Shape
+    storage: str
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be a tensor."""
+        if self.dtype not in ITEMSIZES:
+            raise GraphError(str(unknown_name(f"tensor {excerpt(self.name)}: dtype", self.dtype, ITEMSIZES)))
+        if any(not isinstance(size, int) or isinstance(size, bool) or size < 0 for size in self.shape):
+            raise GraphError(f"tensor {excerpt(self.name)}: shape {self.shape} holds something other than sizes")
+        if len(self.strides) != len(self.shape):
+            raise GraphError(f"tensor {excerpt(self.name)}: {len(self.strides)} strides for {len(self.shape)} dims")
+        if self.elements > MOST_ELEMENTS:
+            raise GraphError(f"tensor {excerpt(self.name)}: {self.elements} elements; the largest is 10^18")
+
+    @property
+    def elements(self) -> int:
+        """How many values it has, repeated ones counted."""
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element. [B]."""
+        return ITEMSIZES[self.dtype]
+
+    @property
+    def distinct(self) -> int:
+        """How many values differ in memory: broadcast dimensions count once."""
+        return math.prod(n for n, stride in zip(self.shape, self.strides, strict=True) if stride or not n)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that reading it all once touches. [B]."""
+        return self.distinct * self.itemsize
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether its values lie one after the other in row-major order."""
+        return dense(self.shape, self.strides)
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it lives in another tensor's memory."""
+        return self.storage != self.name
+
+
+def row_major(shape: Sequence[int]) -> Shape:
+    """Return the strides of a contiguous tensor.
+
+    Examples
+    --------
+    >>> row_major((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def channels_last(shape: Sequence[int]) -> Shape:
+    """Return the strides of a tensor [batch, channels, height, width] whose channels lie next to each other.
+
+    Examples
+    --------
+    >>> channels_last((2, 3, 4, 5))
+    (60, 1, 15, 3)
+    """
+    batch, channels, height, width = shape
+    n, h, w, c = row_major((batch, height, width, channels))
+    return n, c, h, w
+
+
+def dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Return whether strides are row-major, dimensions of one value aside."""
+    own = zip(shape, strides, row_major(shape), strict=True)
+    return all(size == 1 or stride == expected for size, stride, expected in own)
+
+
+def permuted_dense(tensor: Tensor) -> bool:
+    """Return whether a tensor fills its memory without gaps in some order of its dimensions (channels last, say)."""
+    dims = sorted((stride, size) for size, stride in zip(tensor.shape, tensor.strides, strict=True) if size != 1)
+    step = 1
+    for stride, size in dims:
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
+def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
+    """Return the common shape of operands: aligned at the last dimension, ones stretch.
+
+    Raises
+    ------
+    GraphError
+        If two sizes differ and neither is 1.
+
+    Examples
+    --------
+    >>> broadcast_shape([(4, 1), (3,)])
+    (4, 3)
+    """
+    rank = max((len(shape) for shape in shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    result = []
+    for sizes in zip(*padded, strict=True):
+        distinct = {size for size in sizes if size != 1}
+        if len(distinct) > 1:
+            raise GraphError(f"shapes {' and '.join(map(str, shapes))} do not broadcast: {sorted(distinct)} differ")
+        result.append(distinct.pop() if distinct else 1)
+    return tuple(result)
