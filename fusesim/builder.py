@@ -40,6 +40,7 @@ class Builder:
         self.outputs: list[str] = []
         self.parameters: set[str] = set()
         self.gaps: list[str] = []
+        self.held: dict[str, str] = {}
         self.scope = ""
         self._counts: dict[str, int] = {}
 
@@ -87,6 +88,14 @@ class Builder:
         """Say what must exist at the end."""
         self.outputs.extend(tensor.name for tensor in tensors)
 
+    def hold(self, *tensors: Tensor) -> None:
+        """Say that the program keeps tensors after their last use, as a variable does: to its end, or to `release`."""
+        self.held.update(dict.fromkeys((tensor.name for tensor in tensors), ""))
+
+    def release(self, *tensors: Tensor) -> None:
+        """Say that the program lets go of tensors that it held, after the latest op."""
+        self.held.update(dict.fromkeys((tensor.name for tensor in tensors), self.nodes[-1].name))
+
     def graph(self) -> Graph:
         """Return the graph.
 
@@ -103,6 +112,7 @@ class Builder:
             parameters=frozenset(self.parameters),
             name=self.name,
             gaps=tuple(self.gaps),
+            held=dict(self.held),
         )
 
     def node(self, kind: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], **attrs: Any) -> None:

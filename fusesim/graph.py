@@ -78,6 +78,9 @@ class Graph:
         Those inputs that do not change from call to call.
     name : str
         For people.
+    held : mapping of str to str
+        Tensors whose memory the program itself keeps beyond their last reader, as a local variable does, and the op
+        after which it lets go; "" where that is the program's end.
 
     Raises
     ------
@@ -93,6 +96,7 @@ class Graph:
     parameters: frozenset[str] = frozenset()
     name: str = "graph"
     gaps: tuple[str, ...] = field(default=(), repr=False)
+    held: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         """Check the whole."""
@@ -277,6 +281,10 @@ def check_order(graph: Graph) -> None:
     for name in graph.parameters:
         if name not in graph.inputs:
             raise GraphError(f"parameter {excerpt(name)} is not an input")
+    for name, until in graph.held.items():
+        _known(graph, name, "a held variable")
+        if until and until not in names:
+            raise GraphError(f"tensor {excerpt(name)} is held until op {excerpt(until)}, which the graph does not have")
 
 
 def _known(graph: Graph, name: str, where: str) -> None:
