@@ -61,12 +61,13 @@ class Builder:
         stem: str,
         strides: Sequence[int] | None = None,
         of: Tensor | None = None,
+        offset: int = 0,
     ) -> Tensor:
-        """Add a tensor: one of its own, or one in the memory of another."""
+        """Add a tensor: one of its own, or one in the memory of another, `offset` elements from its start."""
         name = self._name(stem)
         strides = tuple(strides) if strides is not None else row_major(shape)
         storage = of.storage if of is not None else name
-        made = Tensor(name=name, shape=tuple(shape), dtype=dtype, strides=strides, storage=storage)
+        made = Tensor(name=name, shape=tuple(shape), dtype=dtype, strides=strides, storage=storage, offset=offset)
         self.tensors[name] = made
         return made
 

@@ -337,17 +337,29 @@ def node_flops(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) 
     Notes
     -----
     matmul 2 m n k per matrix; convolution 2 x outputs x window x channels per group; attention 4 x batch x heads x
-    queries x keys x dim (the two products, masked pairs counted too); pointwise and reductions as `fusesim.kinds` says,
+    queries x keys x dim (the two products, masked pairs counted too), its gradient 2.5 times that; both gradients of a
+    convolution as much as itself; pointwise and reductions as `fusesim.kinds` says,
     per value out and per value in.
     """
     family = node.family
     if family == "matmul":
         return 2.0 * outputs[0].elements * inputs[0].shape[-1]
     if family == "conv":
-        return 2.0 * outputs[0].elements * math.prod(inputs[1].shape[1:])
+        whole, window = outputs[0], inputs[1]
+        if node.kind == "conv_weight_grad":
+            whole, window = inputs[0], outputs[0]
+        elif node.kind == "conv_input_grad" or node.attr("transposed"):
+            whole = inputs[0]
+        return 2.0 * whole.elements * math.prod(window.shape[1:])
     if family == "attention":
         *batch, queries, dim = inputs[0].shape
-        return 2.0 * math.prod(batch) * queries * inputs[1].shape[-2] * (dim + inputs[2].shape[-1])
+        return (
+            (5.0 if node.kind == "attention_backward" else 2.0)
+            * math.prod(batch)
+            * queries
+            * inputs[1].shape[-2]
+            * (dim + inputs[2].shape[-1])
+        )
     if family in {"reduction", "normalise"}:
         return node.row.flops * inputs[0].elements
     return node.row.flops * (outputs[0].elements if outputs else 0)

@@ -95,12 +95,13 @@ KINDS: Final = {
         _unary("erf", slots=24, special=1, floats=True),
         _unary("sign", slots=3),
         _unary("floor", slots=1),
-        _unary("clamp", flops=2, slots=2),
+        Kind(name="clamp", family="pointwise", most=3, flops=2, slots=2, serial=4, note="limits, or tensors of them"),
         _unary("leaky_relu", flops=2, slots=2),
         _unary("elu", flops=3, slots=12, special=1),
         _unary("softplus", flops=3, slots=30, special=2),
         _unary("hardswish", flops=4, slots=5),
         _unary("logical_not", slots=1),
+        *(_unary(name, slots=4) for name in ("tril", "triu")),
         Kind(name="cast", family="pointwise", flops=0, slots=1, note="another element type"),
         Kind(name="fill", family="pointwise", least=0, most=0, flops=0, slots=0.5, note="one value everywhere"),
         Kind(name="iota", family="pointwise", least=0, most=0, flops=0, slots=1, note="0, 1, 2, ..."),
@@ -110,10 +111,21 @@ KINDS: Final = {
         _binary("remainder", slots=20, special=1),
         *(_binary(name, returns="bool") for name in ("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or")),
         *(_binary(name) for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "shift")),
-        Kind(name="where", family="pointwise", least=2, most=3, flops=1, slots=1, note="condition, then, else"),
+        Kind(name="where", family="pointwise", least=1, most=3, flops=1, slots=1, note="condition, then, else"),
         Kind(name="lerp", family="pointwise", least=2, most=3, flops=3, slots=3),
         Kind(name="addcmul", family="pointwise", least=3, most=3, flops=3, slots=2),
         Kind(name="addcdiv", family="pointwise", least=3, most=3, flops=3, slots=11, special=2),
+        _binary("squared_difference", flops=2, slots=2),
+        Kind(name="elementwise", family="pointwise", least=0, most=9, slots=10, flops=1, note="one without a row here"),
+        *(_binary(name, flops=2, slots=2) for name in ("relu_backward", "leaky_relu_backward", "clamp_backward")),
+        *(_binary(name, flops=3, slots=3) for name in ("sigmoid_backward", "tanh_backward")),
+        _binary("silu_backward", flops=8, slots=18, special=3),
+        _binary("gelu_backward", flops=9, slots=34, special=2),
+        _binary("gelu_tanh_backward", flops=18, slots=32, special=2),
+        _binary("elu_backward", flops=4, slots=14, special=1),
+        _binary("softplus_backward", flops=4, slots=20, special=2),
+        _binary("hardswish_backward", flops=5, slots=6),
+        _binary("dropout_backward", flops=2, slots=3),
         *(
             Kind(name=name, family="reduction", flops=1, slots=1)
             for name in ("sum", "mean", "amax", "amin", "prod", "any", "all")
@@ -121,6 +133,10 @@ KINDS: Final = {
         *(
             Kind(name=name, family="reduction", flops=1, slots=3, returns="int64", note="the place, not the value")
             for name in ("argmax", "argmin")
+        ),
+        *(
+            Kind(name=name, family="reduction", flops=1, slots=3, outputs=2, note="values, then places")
+            for name in ("max", "min")
         ),
         Kind(name="var", family="reduction", flops=4, slots=5, note="mean and squared deviations"),
         Kind(name="var_mean", family="reduction", flops=4, slots=5, outputs=2, note="variance, then mean"),
@@ -136,8 +152,23 @@ KINDS: Final = {
         _rows("batch_norm", 3, 5, 4, "x, mean, variance, weight, bias: inference"),
         _rows("batch_norm_train", 1, 5, 10, "statistics over batch and space, then normalise"),
         _rows("nll_loss", 2, 2, 1, "log-probabilities and targets to one mean"),
+        _rows("glu", 1, 1, 3, "the first half times the sigmoid of the second"),
+        _rows("gru_cell", 3, 5, 6, "gates of the input, gates of the state, state"),
+        _rows("lstm_cell", 3, 5, 6, "gates of the input, gates of the state, cell"),
+        _rows("softmax_backward", 2, 2, 4, "gradient, output: mul, sum, sub, mul"),
+        _rows("log_softmax_backward", 2, 2, 4, "gradient, output: sum, exp, mul, sub"),
+        _rows("layer_norm_backward", 2, 6, 14, "gradient, x, mean, 1 / deviation, weight"),
+        _rows("rms_norm_backward", 2, 6, 10, "gradient, x, 1 / root, weight"),
+        _rows("group_norm_backward", 2, 6, 14, "gradient, x, mean, 1 / deviation, weight"),
+        _rows("batch_norm_backward", 2, 7, 14, "gradient, x, weight, statistics"),
+        _rows("nll_loss_backward", 2, 4, 0, "gradient, targets, weight: one value per row, the rest zero"),
         Kind(name="matmul", family="matmul", least=2, most=3, note="a [.., m, k] x b [.., k, n], plus a bias row"),
         Kind(name="conv", family="conv", least=2, most=3, note="x [n, c, h, w], w [o, c / groups, kh, kw], bias"),
+        Kind(name="conv_input_grad", family="conv", least=2, most=2, note="gradient, w"),
+        Kind(name="conv_weight_grad", family="conv", least=2, most=2, note="gradient, x"),
+        Kind(
+            name="attention_backward", family="attention", least=4, most=9, note="q, k, v, then gradient, output, ..."
+        ),
         Kind(name="attention", family="attention", least=3, most=4, note="q, k, v [batch, heads, seq, dim], mask"),
         *(
             Kind(name=name, family="view", note=note)
@@ -158,10 +189,13 @@ KINDS: Final = {
         Kind(name="embedding_bag", family="gather", least=2, most=3, note="sums of rows"),
         Kind(name="index", family="gather", least=2, most=9, note="x, then an index per indexed dimension"),
         Kind(name="gather", family="gather", least=2, most=2, note="x, index along one dimension"),
-        Kind(name="scatter", family="gather", least=2, most=3, note="x, index, values"),
+        Kind(name="scatter", family="gather", least=2, most=9, note="x, indices, values"),
+        Kind(name="embedding_backward", family="gather", least=2, most=9, flops=1, note="gradient of rows, index"),
         Kind(name="dropout", family="random", flops=2, slots=12, outputs=2, note="x scaled or zero; the mask"),
         Kind(name="rand", family="random", least=0, most=0, slots=10, note="uniform numbers"),
         Kind(name="pool", family="normalise", flops=1, note="the largest or the mean of a window"),
+        Kind(name="pool_backward", family="normalise", most=3, flops=1, note="gradient, places"),
+        Kind(name="upsample", family="normalise", flops=4, note="a larger picture by interpolation, or its gradient"),
         Kind(name="opaque", family="copy", least=0, most=64, note="an op that nobody described: read and written once"),
     )
 }
