@@ -95,7 +95,8 @@ def price_chain(
         Length of the row that add_row and mul_row broadcast; divides `elements`.
     inputs : str or int or array of int
         ``"cold"``, first read from memory; ``"warm"``, the same call repeated on the same buffers; or over how many
-        sets of buffers repeated calls rotate. Ignored by the textbook.
+        sets of buffers repeated calls rotate. In a graph of several passes cold means buffers of its own for each
+        pass: the next replay finds in the cache what the others have left there. Ignored by the textbook.
     graph_repeats : int or array of int
         Passes in one captured graph.
     calibration : Calibration, str or path, optional
@@ -133,7 +134,7 @@ def price_chain(
     """
     kind, mode = choice("model", model, MODELS), choice("launch mode", launch, LAUNCH_MODES)
     owner: Any = choice("path", path, tuple(STYLES))
-    sets = _buffer_sets(inputs)
+    sets = _buffer_sets(inputs, graph_repeats if mode == "graph" else 1)
     profile, element_type = find_device(device), find_dtype(dtype)
     named = _names(ops)
     chain = _chain(ops, named, elements, row, element_type.itemsize)
@@ -193,10 +194,16 @@ def _shape(chain: Chain, textbook: Textbook, **more: Any) -> tuple[int, ...]:
     )
 
 
-def _buffer_sets(inputs: Any) -> Numbers:
-    """Return over how many buffer sets repeated calls rotate: infinitely many where inputs are cold."""
+def _buffer_sets(inputs: Any, passes: Any) -> Numbers:
+    """Return over how many buffer sets repeated calls rotate.
+
+    Infinitely many where inputs are cold, but a graph of several passes, each on its own buffers, is replayed on them.
+    """
     if isinstance(inputs, str):
-        return COLD if choice("input state", inputs, INPUT_STATES) == "cold" else ONE
+        if choice("input state", inputs, INPUT_STATES) != "cold":
+            return ONE
+        own = number("graph_repeats", passes, low=1, high=10**9, whole=True)
+        return np.where(own > 1, own, COLD) if np.ndim(own) else (own if own > 1 else COLD)
     return number("inputs", inputs, low=1, high=10**9, whole=True)
 
 
