@@ -7,23 +7,18 @@ after, and are not counted; outputs stay. This file knows no device and no time.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fusesim.errors import PlanError
-from fusesim.memory import ALLOCATION_STEP
-from fusesim.tensor import permuted_dense
+from fusesim.scratch import allocation, scratch_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from fusesim.fusion import FusionPlan, Group
-    from fusesim.graph import Graph, Node
+    from fusesim.graph import Graph
     from fusesim.tensor import Tensor
-
-STATISTIC: Final = 4
-"""Bytes of one statistic that a composite keeps: a mean or a variance in fp32. [B]"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +73,6 @@ class Timeline:
                 for step in self.steps
             ],
         }
-
-
-def allocation(size: int) -> int:
-    """Return what a caching allocator sets aside. [B].
-
-    Examples
-    --------
-    >>> allocation(1), allocation(512), allocation(0)
-    (512, 512, 0)
-    """
-    return -(-size // ALLOCATION_STEP) * ALLOCATION_STEP
 
 
 def liveness(
@@ -226,85 +210,45 @@ def _written_over(plan: FusionPlan, made: list[tuple[str, ...]], last: dict[str,
     found: dict[str, str] = {}
     intermediate = {name for fresh in made for name in fresh}
     for place, (group, fresh) in enumerate(zip(plan.groups, made, strict=True)):
-        dying = [name for name in _same_place(plan, group) if name in intermediate and last[name] == place]
-        for name in fresh:
-            match = next((old for old in dying if _alike(plan.graph, name, old)), None)
-            if match is not None:
-                dying.remove(match)
-                found[name] = match
+        for old, sinks in _sinks(plan, group).items():
+            dies = old in intermediate and last[old] == place
+            if dies and len(sinks) == 1 and sinks[0] in fresh and _alike(plan.graph, sinks[0], old):
+                found.setdefault(sinks[0], old)
     return found
 
 
-def _same_place(plan: FusionPlan, group: Group) -> Iterable[str]:
-    """Return the inputs of a group that it only reads at the place at which it writes: no window, no other order."""
-    good: dict[str, bool] = {}
+def _sinks(plan: FusionPlan, group: Group) -> dict[str, list[str]]:
+    """Return for each memory that a group reads what needs it: results that are written, and reductions.
+
+    A value that is written is read back from there, so what follows it needs the input no more. Memory that an op reads
+    elsewhere than at the place where it writes has the sink "" besides.
+    """
+    tensors, outputs = plan.graph.tensors, set(plan.external_outputs(group))
+    sinks = {tensors[name].storage: list[str]() for name in plan.external_inputs(group)}
+    needs = {name: {name} for name in sinks}
     for node in plan.nodes(group):
-        for name in node.inputs:
-            tensor = plan.graph.tensors[name]
-            straight = node.family in {"pointwise", "reduction"} and not tensor.is_view
-            good[tensor.storage] = good.get(tensor.storage, True) and straight
-    own = {name for node in plan.nodes(group) for name in node.outputs}
-    return [name for name, straight in good.items() if straight and name not in own]
+        before = {old for name in node.inputs for old in needs.get(tensors[name].storage, ())}
+        ends = [tensors[name].storage for name in node.outputs if name in outputs or node.family != "pointwise"]
+        aligned = node.family in {"pointwise", "reduction"} and all(_aligned(plan.graph, name) for name in node.inputs)
+        for old in before:
+            sinks[old].extend(ends if aligned else ["", *ends])
+        for name in node.outputs:
+            needs[tensors[name].storage] = set() if ends else before
+    return sinks
+
+
+def _aligned(graph: Graph, name: str) -> bool:
+    """Return whether a tensor's values lie in the order of the memory that it lives in, all of them."""
+    tensor = graph.tensors[name]
+    owner = graph.tensors[tensor.storage]
+    if tensor.contiguous and owner.contiguous:
+        return tensor.elements == owner.elements
+    return (tensor.shape, tensor.strides) == (owner.shape, owner.strides)
 
 
 def _alike(graph: Graph, result: str, old: str) -> bool:
-    """Return whether a result fits where an input was: same type, shape and order, made by a pointwise op."""
+    """Return whether a result fits where an input was: same type, size and order, made by a pointwise op."""
     new, before = graph.tensors[result], graph.tensors[old]
-    same = (new.dtype, new.shape, new.strides) == (before.dtype, before.shape, before.strides)
-    return same and graph.producers[result].family == "pointwise" and permuted_dense(new)
-
-
-def _statistics(count: int) -> Callable[[Graph, Node], int]:
-    """Return a rule: that many statistics per row, each an allocation of its own."""
-
-    def rule(graph: Graph, node: Node) -> int:
-        x = graph.tensors[node.inputs[0]]
-        dims = node.attr("dims", (len(x.shape) - 1,))
-        rows = math.prod(size for dim, size in enumerate(x.shape) if dim not in dims)
-        return count * allocation(rows * STATISTIC)
-
-    return rule
-
-
-def _per_channel(graph: Graph, node: Node) -> int:
-    """Return two statistics per channel."""
-    return 2 * allocation(graph.tensors[node.inputs[0]].shape[1] * STATISTIC)
-
-
-def _per_group(graph: Graph, node: Node) -> int:
-    """Return two statistics per sample and group of channels."""
-    return 2 * allocation(graph.tensors[node.inputs[0]].shape[0] * int(node.attr("groups", 1)) * STATISTIC)
-
-
-def _steps(count: int) -> Callable[[Graph, Node], int]:
-    """Return a rule: that many allocations of the least size."""
-    return lambda _graph, _node: count * ALLOCATION_STEP
-
-
-SCRATCH: Final[dict[str, Callable[[Graph, Node], int]]] = {
-    "layer_norm": _statistics(2),  # mean and reciprocal deviation of each row
-    "rms_norm": _statistics(1),  # reciprocal root of each row
-    "group_norm": _per_group,  # mean and reciprocal deviation
-    "batch_norm": _per_channel,  # copies of the mean and of the reciprocal deviation
-    "batch_norm_train": _per_channel,
-    "nll_loss": _steps(1),  # the sum of the weights
-    "attention": _steps(3),  # cuDNN: seed, offset, and a workspace that it clears
-    "conv": _steps(1),  # cuDNN's least workspace, which it clears
-    "embedding_bag": _steps(0),
-}
-"""What a framework's kernel of a kind allocates for itself, seen on an H200 with PyTorch 2.11; the others nothing."""
-
-
-def scratch_bytes(plan: FusionPlan, group: Group) -> int:
-    """Return what a group allocates for itself while it runs and frees at its end. [B].
-
-    Notes
-    -----
-    Only what a library's own kernel does is known, so only groups around one op that is not pointwise have any; a
-    generated kernel keeps statistics on chip.
-    """
-    nodes = plan.nodes(group)
-    anchors = [node for node in nodes if node.kind in SCRATCH]
-    if len(anchors) != 1 or (len(nodes) > 1 and anchors[0].family == "normalise"):
-        return 0
-    return SCRATCH[anchors[0].kind](plan.graph, anchors[0])
+    flat = new.contiguous and before.contiguous and new.elements == before.elements
+    same = flat or (new.shape, new.strides) == (before.shape, before.strides)
+    return same and new.dtype == before.dtype and graph.producers[result].family == "pointwise"

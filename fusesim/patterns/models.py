@@ -105,6 +105,8 @@ def _linear(b: Builder, x: Tensor, width: int) -> Tensor:
 def _bag(b: Builder, table: Tensor, index: Tensor) -> Tensor:
     """Add the rows of a table at a column of the index; where each bag begins is counted out, the column made dense."""
     bags = index.shape[0]
-    b.op("iota", dtype="int64", shape=(bags,))
+    begins = b.op("iota", dtype="int64", shape=(bags,))
     flat = b.contiguous(b.view(index, (bags,)))
-    return b.embedding_bag(table, b.view(flat, (bags, 1)))
+    result = b.tensor((bags, table.shape[-1]), table.dtype, stem="embedding_bag")
+    b.node("embedding_bag", [table, flat, begins], [result])
+    return result

@@ -1,0 +1,95 @@
+"""What kernels allocate for themselves while they run: a table by kind of op. Knows no device.
+
+A kernel of a framework's library may need memory besides its inputs and outputs: statistics that inference drops, a
+workspace that it clears. What a library keeps from call to call (cuBLAS) is not allocated and not here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from fusesim.memory import ALLOCATION_STEP
+from fusesim.tensor import INTEGERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fusesim.fusion import FusionPlan, Group
+    from fusesim.graph import Graph, Node
+
+STATISTIC: Final = 4
+"""Bytes of one statistic that a composite keeps: a mean or a variance in fp32. [B]"""
+
+
+def allocation(size: int) -> int:
+    """Return what a caching allocator sets aside for a tensor of `size` bytes. [B].
+
+    Examples
+    --------
+    >>> allocation(1), allocation(512), allocation(0)
+    (512, 512, 0)
+    """
+    return -(-size // ALLOCATION_STEP) * ALLOCATION_STEP
+
+
+def _statistics(count: int) -> Callable[[Graph, Node], int]:
+    """Return a rule: that many statistics per row, each an allocation of its own."""
+
+    def rule(graph: Graph, node: Node) -> int:
+        x = graph.tensors[node.inputs[0]]
+        dims = node.attr("dims", (len(x.shape) - 1,))
+        rows = math.prod(size for dim, size in enumerate(x.shape) if dim not in dims)
+        return count * allocation(rows * STATISTIC)
+
+    return rule
+
+
+def _per_channel(graph: Graph, node: Node) -> int:
+    """Return two statistics per channel."""
+    return 2 * allocation(graph.tensors[node.inputs[0]].shape[1] * STATISTIC)
+
+
+def _per_group(graph: Graph, node: Node) -> int:
+    """Return two statistics per sample and group of channels."""
+    return 2 * allocation(graph.tensors[node.inputs[0]].shape[0] * int(node.attr("groups", 1)) * STATISTIC)
+
+
+def _bags(graph: Graph, node: Node) -> int:
+    """Return one whole number per row that is read and one per bag."""
+    counts = graph.tensors[node.inputs[1]].elements, graph.tensors[node.outputs[0]].shape[0]
+    return sum(allocation(count * INTEGERS["int64"]) for count in counts)
+
+
+def _steps(count: int) -> Callable[[Graph, Node], int]:
+    """Return a rule: that many allocations of the least size."""
+    return lambda _graph, _node: count * ALLOCATION_STEP
+
+
+SCRATCH: Final[dict[str, Callable[[Graph, Node], int]]] = {
+    "layer_norm": _statistics(2),  # mean and reciprocal deviation of each row
+    "rms_norm": _statistics(1),  # reciprocal root of each row
+    "group_norm": _per_group,  # mean and reciprocal deviation
+    "batch_norm": _per_channel,  # copies of the mean and of the reciprocal deviation
+    "batch_norm_train": _per_channel,
+    "nll_loss": _steps(1),  # the sum of the weights
+    "attention": _steps(3),  # cuDNN: seed, offset, and a workspace that it clears
+    "conv": _steps(1),  # cuDNN's least workspace, which it clears
+    "embedding_bag": _bags,  # whose bag each row is, and how large each bag is
+}
+"""What a framework's kernel of a kind allocates for itself, seen on an H200 with PyTorch 2.11; the others nothing."""
+
+
+def scratch_bytes(plan: FusionPlan, group: Group) -> int:
+    """Return what a group allocates for itself while it runs and frees at its end. [B].
+
+    Notes
+    -----
+    Only what a library's own kernel does is known, so only groups around one op that is not pointwise have any; a
+    generated kernel keeps statistics on chip.
+    """
+    nodes = plan.nodes(group)
+    anchors = [node for node in nodes if node.kind in SCRATCH]
+    if len(anchors) != 1 or (len(nodes) > 1 and anchors[0].family == "normalise"):
+        return 0
+    return SCRATCH[anchors[0].kind](plan.graph, anchors[0])
