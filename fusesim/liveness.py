@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fusesim.errors import PlanError
-from fusesim.scratch import allocation, scratch_bytes
+from fusesim.errors import PlanError, unknown_name
+from fusesim.scratch import ALLOCATORS, scratch_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fusesim.fusion import FusionPlan, Group
     from fusesim.graph import Graph
@@ -81,6 +81,7 @@ def liveness(
     program: bool | None = None,
     reuse: bool | None = None,
     scratch: Sequence[int] | None = None,
+    allocator: str = "torch",
 ) -> Timeline:
     """Return what is alive while each group of a plan runs.
 
@@ -97,6 +98,8 @@ def liveness(
     scratch : sequence of int, optional
         What each group allocates for itself while it runs, for example the partial results of a split reduction;
         unless given, as `scratch_bytes` says for groups of one op. [B]
+    allocator : str
+        How memory is handed out, a name of `fusesim.scratch.ALLOCATORS`.
 
     Returns
     -------
@@ -107,13 +110,17 @@ def liveness(
     ------
     PlanError
         If `scratch` has another length than the plan.
+    InputError
+        If the allocator is unknown.
 
     Notes
     -----
-    Every tensor takes its bytes rounded up to the allocator's step, 512 B. Workspaces that a library keeps from call to
-    call (cuBLAS) are not counted. The assumption that fails first: PyTorch's allocator does not split a block of more
-    than 10 MiB where less than 1 MiB would be left, and then counts the whole block.
+    Every tensor takes its bytes rounded up to 512 B, a large one what is left of its segment too, see
+    `fusesim.scratch`. Workspaces that a library keeps from call to call (cuBLAS) are not counted. The assumption that
+    fails first: blocks that earlier programs left behind do not matter.
     """
+    if allocator not in ALLOCATORS:
+        raise unknown_name("allocator", allocator, ALLOCATORS)
     eager = plan.strategy == "eager"
     own = [scratch_bytes(plan, group) for group in plan.groups] if scratch is None else list(scratch)
     if len(own) != len(plan.groups):
@@ -121,7 +128,7 @@ def liveness(
     last = _last_use(plan, program=eager if program is None else program)
     made = _made(plan)
     over = _written_over(plan, made, last) if (not eager if reuse is None else reuse) else {}
-    return _replay(plan, made, last, over, own)
+    return _replay(plan, made, _Rules(last, over, own, ALLOCATORS[allocator]))
 
 
 def peak_memory(plan: FusionPlan, *, program: bool | None = None, reuse: bool | None = None) -> int:
@@ -176,24 +183,32 @@ def _place(plan: FusionPlan, name: str) -> int:
     return 0
 
 
-def _replay(
-    plan: FusionPlan, made: list[tuple[str, ...]], last: dict[str, int], over: dict[str, str], own: list[int]
-) -> Timeline:
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """When memory goes, what is written over what, what groups allocate for themselves, and how much a tensor takes."""
+
+    last: dict[str, int]
+    over: dict[str, str]
+    own: list[int]
+    take: Callable[[int], int]
+
+
+def _replay(plan: FusionPlan, made: list[tuple[str, ...]], rules: _Rules) -> Timeline:
     """Return the timeline: allocate, run, free."""
     sizes: dict[str, int] = {}
     dying: dict[int, list[str]] = {}
     steps, live = [], 0
     for place, fresh in enumerate(made):
-        taken = {over[name] for name in fresh if name in over}
+        taken = {rules.over[name] for name in fresh if name in rules.over}
         for name in fresh:
-            sizes[name] = allocation(_storage_bytes(plan.graph.tensors[name]))
-            dying.setdefault(max(last[name], place), []).append(name)
-        new = tuple(name for name in fresh if name not in over)
+            sizes[name] = rules.take(_storage_bytes(plan.graph.tensors[name]))
+            dying.setdefault(max(rules.last[name], place), []).append(name)
+        new = tuple(name for name in fresh if name not in rules.over)
         live += sum(sizes[name] for name in new)
-        worst = live + own[place]
+        worst, own = live + rules.own[place], rules.own[place]
         freed = tuple(name for name in dying.get(place, ()) if name not in taken)
         live -= sum(sizes[name] for name in freed)
-        steps.append(Step(group=place, allocated=new, freed=freed, scratch=own[place], live=worst, after=live))
+        steps.append(Step(group=place, allocated=new, freed=freed, scratch=own, live=worst, after=live))
     return Timeline(steps=tuple(steps), sizes=tuple(sizes.items()))
 
 
