@@ -1,0 +1,234 @@
+"""Which ops can share a loop: pointwise ops over one iteration space, and row reductions around them.
+
+A `Part` is a loop nest: ops of one space. Rules, on shapes alone (`fusesim.templates` has those for matrix products):
+
+- Pointwise ops share a loop when they make the same number of values, through reshapes too; operands broadcast. A
+  smaller op joins when the loop needs its value in place (it is computed again per place), or when it takes a part of
+  what the loop makes.
+- Reductions share a loop when they reduce the same runs of the same dimensions. Pointwise ops before them, on the
+  whole space, and after them, on a value per row or on the whole space again, join; what comes after a reduction has a
+  higher level, and a row that does not stay on chip is read again per level.
+- A table must be complete before rows of it are chosen, and behind a reduction no value may change its row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fusesim.topology import bits, broadcast_runs, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fusesim.topology import Item, Read, Signature, Topology
+
+
+class Part(NamedTuple):
+    """Ops in one loop nest.
+
+    `elements` is its iteration space, for rows `rows` x `length`. `levels` says after how many reductions, one behind
+    the other, an op runs, for ops of the whole space; `factors` how many times an op is computed per value that it
+    makes, where not once.
+    """
+
+    mask: int
+    template: str
+    elements: int
+    rows: int
+    length: int
+    signature: Signature
+    levels: Mapping[int, int]
+    factors: Mapping[int, float]
+
+    @property
+    def passes(self) -> int:
+        """How often a row that does not stay on chip is gone through."""
+        return 1 + max(self.levels.values(), default=0)
+
+
+def loops(topo: Topology, mask: int) -> tuple[Part, ...] | str:
+    """Return the loop nests of a kernel of pointwise ops and reductions, or why they cannot share one.
+
+    Ops that hang together, or that go over the same space, share a nest; several nests stand side by side in one
+    kernel when they are of one class.
+    """
+    parts: dict[tuple[int, Signature], Part] = {}
+    for component in _components(topo, mask):
+        part = _loop(topo, component)
+        if isinstance(part, str):
+            return part
+        key = _home(parts, part)
+        parts[key] = _joined(parts[key], part) if key in parts else part
+    found = tuple(parts.values())
+    odd = next((part for part in found[1:] if part.template != found[0].template), None)
+    if odd is not None:
+        first, second = (topo.items[next(bits(part.mask))] for part in (found[0], odd))
+        return (
+            f"{first.name} and {second.name}: independent, and neither one space nor one class of kernel "
+            f"({found[0].elements} values {found[0].template}, {odd.elements} values {odd.template})"
+        )
+    return found
+
+
+def _home(parts: Mapping[tuple[int, Signature], Part], part: Part) -> tuple[int, Signature]:
+    """Return the nest that a part joins: its own space's, and a pointwise one joins rows of as many values."""
+    if part.signature:
+        return part.elements, part.signature
+    return next((key for key in parts if key[0] == part.elements), (part.elements, ()))
+
+
+def _joined(one: Part, other: Part) -> Part:
+    """Put two parts of one space into one nest."""
+    rows = one if one.signature else other
+    return rows._replace(
+        mask=one.mask | other.mask,
+        levels={**one.levels, **other.levels},
+        factors={**one.factors, **other.factors},
+    )
+
+
+def _components(topo: Topology, mask: int) -> list[int]:
+    """Return the parts of a set of ops that hang together, those with reductions first."""
+    found: list[int] = []
+    for place in bits(mask):
+        near = topo.preds[place] & mask | 1 << place
+        rest = []
+        for component in found:
+            if component & near:
+                near |= component
+            else:
+                rest.append(component)
+        found = [*rest, near]
+    if len(found) == 1:
+        return found
+    return sorted(found, key=lambda part: (all(topo.items[place].role != "reduce" for place in bits(part)), part))
+
+
+def _loop(topo: Topology, mask: int) -> Part | str:
+    """Return the loop nest of ops that hang together."""
+    items = topo.items
+    first = None
+    for place in bits(mask):
+        item = items[place]
+        if item.role == "reduce":
+            if first is None:
+                first = item
+            elif item.signature != first.signature:
+                return (
+                    f"{first.name} and {item.name}: one reduces rows of {rows_of(first.signature)[1]}, the other of "
+                    f"{rows_of(item.signature)[1]} values, or along other dimensions"
+                )
+    return _pointwise(topo, mask) if first is None else _rows(topo, mask, first)
+
+
+def _inside(item: Item, mask: int) -> list[Read]:
+    """Return the operands that ops of the same set make."""
+    return [read for read in item.reads if read.producer >= 0 and mask >> read.producer & 1]
+
+
+def _consumed(item: Item, mask: int) -> int:
+    """Return the ops of a set that read what an op makes."""
+    readers = 0
+    for write in item.writes:
+        readers |= write.readers
+    return readers & mask
+
+
+def _small_factor(topo: Topology, item: Item, mask: int, space: int) -> float | None:
+    """Return how often a loop computes each value of a smaller op, None where the loop has no place for it."""
+    readers = _consumed(item, mask)
+    if not readers:
+        return None
+    if any(topo.items[place].kind in {"concat", "pad"} for place in bits(readers)):
+        return 1.0
+    return space / item.elements if item.elements and space % item.elements == 0 else None
+
+
+def _table_inside(topo: Topology, item: Item, inside: list[Read]) -> str:
+    """Return why a gather cannot share a kernel with what makes its table, else nothing."""
+    for read in inside:
+        if read.chosen:
+            maker = topo.items[read.producer].name
+            return f"{maker} and {item.name}: {read.name} must be complete before parts of it are chosen"
+    return ""
+
+
+def _pointwise(topo: Topology, mask: int) -> Part | str:
+    """Return the nest of pointwise ops, or why there is none."""
+    items = topo.items
+    places = list(bits(mask))
+    largest = max(places, key=lambda place: items[place].elements)
+    space = items[largest].elements
+    factors: dict[int, float] = {}
+    cut = 0
+    for place in places:
+        item = items[place]
+        inside = _inside(item, mask)
+        reason = _table_inside(topo, item, inside)
+        if reason:
+            return reason
+        if item.elements == space:
+            continue
+        if any(read.moved or cut >> read.producer & 1 for read in inside):
+            cut |= 1 << place
+            continue
+        factor = _small_factor(topo, item, mask, space)
+        if factor is None:
+            return (
+                f"{item.name} and {items[largest].name}: {item.elements} values {item.shape} and {space} values "
+                f"{items[largest].shape} are two iteration spaces"
+            )
+        factors[place] = factor
+    return Part(mask, "pointwise", space, space, 1, (), {}, factors)
+
+
+def _rows(topo: Topology, mask: int, first: Item) -> Part | str:
+    """Return the nest of a row kernel, or why there is none."""
+    rows, length = rows_of(first.signature)
+    levels: dict[int, int] = {}
+    whole: dict[int, int] = {}
+    factors: dict[int, float] = {}
+    below = 0
+    for place in bits(mask):
+        item = topo.items[place]
+        inside = _inside(item, mask)
+        behind = [read for read in inside if below >> read.producer & 1]
+        reason = _table_inside(topo, item, inside) or _misplaced(topo, item, behind, first)
+        if reason:
+            return reason
+        levels[place] = max(
+            (levels[r.producer] + (topo.items[r.producer].role == "reduce") for r in inside), default=0
+        )
+        if item.elements == rows * length:
+            whole[place] = levels[place]
+        elif not behind and item.elements != rows:
+            factor = _small_factor(topo, item, mask, rows * length)
+            if factor is None:
+                return (
+                    f"{item.name} and {first.name}: {item.elements} values {item.shape} are neither a value per row "
+                    f"nor the whole of {rows} rows x {length}"
+                )
+            factors[place] = factor
+        if behind or item.role == "reduce":
+            below |= 1 << place
+    return Part(mask, "row", rows * length, rows, length, first.signature, whole, factors)
+
+
+def _misplaced(topo: Topology, item: Item, behind: list[Read], first: Item) -> str:
+    """Return why an op behind a reduction cannot stay in its rows, else nothing."""
+    if not behind:
+        return ""
+    rows, length = rows_of(first.signature)
+    maker = topo.items[behind[0].producer].name
+    if item.elements not in {rows, rows * length}:
+        return f"{maker} and {item.name}: behind the reduction, {item.shape} is neither a value per row nor the rows"
+    for read in behind:
+        maker = topo.items[read.producer].name
+        if read.moved:
+            return f"{maker} and {item.name}: {read.name} reorders or cuts the rows that the kernel still works on"
+        repeats = broadcast_runs(read.shape, item.shape) if item.elements != rows else first.signature
+        made = topo.items[read.producer]
+        per_row = made.role == "reduce" or made.elements == rows
+        if per_row and length > 1 and repeats != first.signature:
+            return f"{maker} and {item.name}: {read.shape} against {item.shape} repeats along other dimensions"
+    return ""

@@ -1,0 +1,172 @@
+"""Groups while they are being merged: what each still waits for, so that no merge makes two groups wait for each other.
+
+Merging two groups closes a circle exactly when a way leads from one to the other through a third. Each group keeps
+the ops that its own lead to; a merge unites two of these and adds them to all groups that lead there, so a check looks
+at direct neighbours only.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import TYPE_CHECKING, Final
+
+from fusesim.templates import shape_of
+from fusesim.topology import bits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from fusesim.strategies.base import Prices
+    from fusesim.topology import Topology
+
+LEAST: Final = 1e-13
+"""A saving below which two prices are the same but for rounding. [s]."""
+
+
+class Quotient:
+    """A partition of a graph's ops into groups, by number; merging makes a new number."""
+
+    def __init__(self, topo: Topology, groups: Iterable[int] = ()) -> None:
+        count = len(topo.names)
+        self.topo = topo
+        self.owner = list(range(count))
+        self.masks = {place: 1 << place for place in range(count)}
+        self.after = dict(enumerate(topo.succs))
+        self.before = dict(enumerate(topo.preds))
+        self.reach = dict(enumerate(topo.descendants))
+        self._next = count
+        for mask in groups:
+            self.unite(mask)
+
+    def unite(self, mask: int) -> int:
+        """Merge all groups that a set of ops touches."""
+        first, *rest = dict.fromkeys(self.owner[place] for place in bits(mask))
+        for other in rest:
+            first = self.merge(first, other)
+        return first
+
+    def successors(self, group: int) -> dict[int, None]:
+        """Return the groups that wait for one directly."""
+        return dict.fromkeys(self.owner[place] for place in bits(self.after[group]))
+
+    def predecessors(self, group: int) -> dict[int, None]:
+        """Return the groups that one waits for directly."""
+        return dict.fromkeys(self.owner[place] for place in bits(self.before[group]))
+
+    def leads(self, group: int, other: int) -> bool:
+        """Return whether a way leads from one group to another."""
+        return bool(self.reach[group] & self.masks[other])
+
+    def blocked(self, one: int, other: int) -> bool:
+        """Return whether a way between two groups passes through a third."""
+        return self._around(one, other) or self._around(other, one)
+
+    def _around(self, start: int, end: int) -> bool:
+        """Return whether a way from one group to another passes through a third."""
+        target = self.masks[end]
+        if not self.reach[start] & target:
+            return False
+        return any(third != end and self.reach[third] & target for third in self.successors(start))
+
+    def merge(self, one: int, other: int) -> int:
+        """Put two groups into one and return its number."""
+        mask = self.masks.pop(one) | self.masks.pop(other)
+        made, self._next = self._next, self._next + 1
+        lead = (self.reach.pop(one) | self.reach.pop(other)) & ~mask
+        self.after[made] = (self.after.pop(one) | self.after.pop(other)) & ~mask
+        self.before[made] = (self.before.pop(one) | self.before.pop(other)) & ~mask
+        for place in bits(mask):
+            self.owner[place] = made
+        gained = lead | mask
+        for group, ahead in self.reach.items():
+            if ahead & mask:
+                self.reach[group] = ahead | gained
+        self.masks[made], self.reach[made] = mask, lead
+        return made
+
+    def groups(self) -> list[int]:
+        """Return the groups as sets of ops."""
+        return list(self.masks.values())
+
+
+def greedy(quotient: Quotient, price: Prices, partners: Callable[[Quotient, int], Iterable[int]]) -> None:
+    """Merge the pair that saves most, until none saves; `partners` says with whom a group may be merged.
+
+    Notes
+    -----
+    A merged group's savings with its partners are first guessed as the sum of its halves'; a guess is worked out only
+    when it leads the queue, and goes back where another leads then. So almost only pairs that merge are priced.
+    """
+    savings: dict[tuple[int, int], float] = {}
+    queue: list[tuple[float, int, int, int, bool]] = []
+
+    def push(one: int, other: int, guess: float | None) -> None:
+        """Queue a pair, larger savings first, smaller groups before larger ones."""
+        saving = _saving(quotient, price, one, other) if guess is None else guess
+        savings[min(one, other), max(one, other)] = saving
+        if saving > LEAST:
+            size = (quotient.masks[one] | quotient.masks[other]).bit_count()
+            heapq.heappush(queue, (-saving, size, one, other, guess is None))
+
+    for one, other in _pairs(quotient, partners):
+        push(one, other, None)
+    while queue:
+        value, _, one, other, exact = heapq.heappop(queue)
+        if one not in quotient.masks or other not in quotient.masks:
+            continue
+        saving = -value if exact else _saving(quotient, price, one, other)
+        if not exact and queue and LEAST < saving < -queue[0][0]:
+            size = (quotient.masks[one] | quotient.masks[other]).bit_count()
+            heapq.heappush(queue, (-saving, size, one, other, True))
+            continue
+        if saving <= LEAST or quotient.blocked(one, other):
+            continue
+        made = quotient.merge(one, other)
+        for partner in partners(quotient, made):
+            halves = [savings.get((min(half, partner), max(half, partner)), 0.0) for half in (one, other)]
+            push(made, partner, max(sum(halves), LEAST * 2) if max(halves) > 0 else None)
+
+
+def _saving(quotient: Quotient, price: Prices, one: int, other: int) -> float:
+    """Return what merging two groups saves, minus infinity where it cannot be. [s]."""
+    first, second = quotient.masks[one], quotient.masks[other]
+    if quotient.blocked(one, other):
+        return -math.inf
+    together = price(first | second)
+    return price(first) + price(second) - together if together < math.inf else -math.inf
+
+
+def _pairs(quotient: Quotient, partners: Callable[[Quotient, int], Iterable[int]]) -> Iterator[tuple[int, int]]:
+    """Yield each pair of partners once."""
+    seen = set()
+    for group in list(quotient.masks):
+        for partner in partners(quotient, group):
+            pair = (min(group, partner), max(group, partner))
+            if pair not in seen:
+                seen.add(pair)
+                yield pair
+
+
+def neighbours(quotient: Quotient, group: int) -> Iterable[int]:
+    """Return the groups that a group waits for or that wait for it."""
+    return {**quotient.predecessors(group), **quotient.successors(group)}
+
+
+def attention_groups(topo: Topology) -> list[int]:
+    """Return the sets of ops that tiled attention covers: two products and all between, where that is a kernel."""
+    found = []
+    taken = 0
+    products = [place for place, item in enumerate(topo.items) if item.role == "matmul"]
+    for last in products:
+        source = topo.items[last].reads[0].producer
+        for first in reversed([place for place in products if topo.ancestors[last] >> place & 1]):
+            between = topo.descendants[first] & topo.ancestors[last]
+            mask = between | 1 << first | 1 << last
+            if source < 0 or mask & taken:
+                continue
+            if shape_of(topo, mask).template == "attention":
+                found.append(mask)
+                taken |= mask
+                break
+    return found
