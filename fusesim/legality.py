@@ -142,9 +142,9 @@ def _check_order(plan: FusionPlan, topo: Topology, masks: Sequence[int]) -> None
     for mask in masks:
         early = topo.reach(mask, topo.preds) & ~mask & ~seen
         if early:
-            before = next(bits(early))
-            after = next(bits(topo.succs[before] & mask))
-            raise PlanError(f"{where}: {topo.names[after]} runs before {topo.names[before]}, which it needs")
+            needed = next(bits(early))
+            waiting = next(bits(topo.succs[needed] & mask))
+            raise PlanError(f"{where}: {topo.names[waiting]} runs before {topo.names[needed]}, which it needs")
         seen |= mask
 
 

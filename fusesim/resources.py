@@ -7,10 +7,9 @@ do not stay on chip, and what limits a kernel. Assumptions stand as named number
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fusesim.limits import Limits
 from fusesim.templates import shape_of
 from fusesim.topology import bits, topology
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fusesim.graph import Graph
+    from fusesim.limits import Limits
     from fusesim.spaces import Part
     from fusesim.topology import Topology
 
@@ -31,9 +31,10 @@ VECTOR_BYTES: Final = 16
 """The widest load of a thread."""
 
 ATTENTION_REGISTERS: Final = 168
-"""Registers per thread of published tiled attention kernels: 65536 / 168 leaves room for three groups of 128 threads."""
+"""Registers per thread of published tiled attention kernels: 65536 / 168 leaves room for 384 threads."""
 
 REGISTER_BYTES: Final = 4
+WARP: Final = 32
 LOOP_THREADS: Final = 256
 MOST_THREADS: Final = 1024
 
@@ -54,10 +55,10 @@ ROW_REGISTERS: Final = 64
 class Resources:
     """What a kernel occupies.
 
-    `registers` per thread as it would need them, `spilled` of them beyond what a thread may have, `live` values at once,
-    `shared_memory` per block [B], `threads` per block, `blocks` in all. `passes` over a row, `row_bytes` that must
-    stay on chip for one [B]; `on_chip` is None where the device's limits are unknown. `occupancy` is the share of a
-    multiprocessor's threads that fit, None where a limit is unknown, and `limit` what it is bound by.
+    `registers` per thread as it would need them, `spilled` of them beyond what a thread may have, `live` values at
+    once, `shared_memory` per block [B], `threads` per block, `blocks` in all. `passes` over a row, `row_bytes` that
+    must stay on chip for one [B]; `on_chip` is None where the device's limits are unknown. `occupancy` is the share of
+    a multiprocessor's threads that fit, None where a limit is unknown, and `limit` what it is bound by.
     """
 
     registers: int
@@ -96,48 +97,64 @@ def resources_of(topo: Topology, mask: int, limits: Limits) -> Resources:
     return max(found, key=lambda one: (one.spilled, one.registers, one.shared_memory))
 
 
-def _of_part(topo: Topology, template: str, part: Part, limits: Limits) -> Resources:
-    """Return what one loop nest occupies."""
-    live, pointers, width = liveness(topo, part.mask)
-    if template == "row":
-        return _row(topo, part, live, pointers, width, limits)
-    if template in {"matmul", "conv", "attention"}:
-        return _tiled(topo, template, part, live, pointers, width, limits)
-    registers = BASE_REGISTERS + POINTER_REGISTERS * pointers + live * max(1, VECTOR_BYTES // width)
-    vector = LOOP_THREADS * max(1, VECTOR_BYTES // width)
-    return _made(limits, registers, live, 0, LOOP_THREADS, -(-part.elements // vector))
+class Live(NamedTuple):
+    """Values of a straight run through a loop nest.
+
+    `values` live at once, `registers` that they need per thread, `pointers` to tensors in memory, `vector` values of
+    the widest type that a thread works on at once.
+    """
+
+    values: int
+    registers: int
+    pointers: int
+    vector: int
 
 
-def liveness(topo: Topology, mask: int) -> tuple[int, int, int]:
-    """Return how many values are live at once, how many tensors are in memory, and the widest value's bytes.
+def liveness(topo: Topology, part: Part) -> Live:
+    """Return how many values are live at once in a loop nest, and what they need.
 
     Notes
     -----
     Ops run in the graph's order; an operand from memory is loaded where it is first used and held to its last use, a
     value from where it is made. A compiler may load again or reorder, so this is an upper bound for straight code.
+    A value of the whole space takes a register per value of a thread's vector, one per row or less takes one.
     """
-    last: dict[int, int] = {}
-    items = topo.items
+    items, readers, mask = topo.items, topo.readers, part.mask
+    places = list(bits(mask))
+    vector = max(1, VECTOR_BYTES // max([items[place].width for place in places]))
+    ends: dict[int, list[int]] = {}
     seen: set[int] = set()
-    live = peak = pointers = 0
-    width = 1
-    for place in bits(mask):
+    values = peak = registers = most = pointers = 0
+    for place in places:
         item = items[place]
-        width = max(width, item.width)
-        made = [read.base for read in item.reads if read.base not in seen]
-        pointers += len(set(made))
-        made += [write.base for write in item.writes]
-        for base in made:
+        fresh = [(read.base, read.elements) for read in item.reads if read.base not in seen]
+        made = item.elements if item.role != "reduce" else 0
+        for base, elements in (*fresh, *[(write.base, made) for write in item.writes]):
             if base not in seen:
                 seen.add(base)
-                live += 1
-                end = (topo.readers.get(base, 0) & mask).bit_length() - 1
-                end = max(end, place)
-                last[end] = last.get(end, 0) + 1
-        pointers += sum(1 for write in item.writes if write.kept or write.readers & ~mask)
-        peak = max(peak, live)
-        live -= last.pop(place, 0)
-    return peak, pointers, width
+                size = vector if elements >= part.elements else 1
+                end = (readers.get(base, 0) & mask).bit_length() - 1
+                ends.setdefault(max(end, place), []).append(size)
+                values += 1
+                registers += size
+        pointers += len(fresh) + sum([bool(write.kept or write.readers & ~mask) for write in item.writes])
+        peak, most = (values if values > peak else peak), (registers if registers > most else most)  # noqa: FURB136
+        gone = ends.pop(place, ())
+        values -= len(gone)
+        registers -= sum(gone)
+    return Live(peak, most, pointers, vector)
+
+
+def _of_part(topo: Topology, template: str, part: Part, limits: Limits) -> Resources:
+    """Return what one loop nest occupies."""
+    live = liveness(topo, part)
+    if template == "row":
+        return _row(topo, part, live, limits)
+    if template in {"matmul", "conv", "attention"}:
+        return _tiled(topo, template, part, live, limits)
+    registers = BASE_REGISTERS + POINTER_REGISTERS * live.pointers + live.registers
+    blocks = -(-part.elements // (LOOP_THREADS * live.vector))
+    return _made(limits, Use(registers, live.values, 0, LOOP_THREADS, blocks))
 
 
 def row_footprint(topo: Topology, part: Part) -> int:
@@ -153,11 +170,11 @@ def row_footprint(topo: Topology, part: Part) -> int:
         item = topo.items[place]
         for read in item.reads:
             made = read.producer in part.levels and topo.items[read.producer].role != "reduce"
-            whole = math.prod(read.shape) == part.elements
+            whole = read.elements == part.elements
             if not whole or (read.producer >= 0 and part.mask >> read.producer & 1 and not made):
                 continue
             low = part.levels[read.producer] if made else level
-            size = read.bytes // max(math.prod(read.shape), 1) or 1
+            size = read.bytes // max(read.elements, 1) or 1
             first, final, _ = spans.get(read.base, (low, level, size))
             spans[read.base] = (min(first, low), max(final, level), size)
     edges = range(part.passes - 1)
@@ -165,40 +182,50 @@ def row_footprint(topo: Topology, part: Part) -> int:
     return max(kept, default=0) * part.length
 
 
-def _row(topo: Topology, part: Part, live: int, pointers: int, width: int, limits: Limits) -> Resources:
+class Use(NamedTuple):
+    """What a kernel takes: registers per thread, live values, shared memory and threads per block, blocks. [B]."""
+
+    registers: int
+    live: int
+    shared_memory: int
+    threads: int
+    blocks: int
+
+
+def _row(topo: Topology, part: Part, live: Live, limits: Limits) -> Resources:
     """Return what a row kernel occupies: a block per row, the row in registers, shared memory, or read again."""
     row_bytes = row_footprint(topo, part)
-    vector = max(1, VECTOR_BYTES // width)
-    threads = min(MOST_THREADS, max(32, 1 << (max(1, part.length // vector) - 1).bit_length()))
-    registers = BASE_REGISTERS + POINTER_REGISTERS * pointers + live * vector
+    threads = min(MOST_THREADS, max(WARP, 1 << (max(1, part.length // live.vector) - 1).bit_length()))
+    on_chip: bool | None = True
+    shared = WARP * REGISTER_BYTES
     held = -(-row_bytes // (REGISTER_BYTES * threads))
-    on_chip, shared = True, 4 * 32
     if held > ROW_REGISTERS:
         room = limits.shared_memory_per_block
         on_chip = None if room is None else row_bytes <= room
         shared = row_bytes if on_chip else shared
         held = 0
     passes = part.passes if on_chip is False else 1
-    registers = max(registers, BASE_REGISTERS + POINTER_REGISTERS * pointers + held)
-    return _made(limits, registers, live, shared, threads, part.rows, passes=passes, row_bytes=row_bytes, on_chip=on_chip)
+    registers = BASE_REGISTERS + POINTER_REGISTERS * live.pointers + max(live.registers, held)
+    use = Use(registers, live.values, shared, threads, part.rows)
+    return replace(_made(limits, use), passes=passes, row_bytes=row_bytes, on_chip=on_chip)
 
 
-def _tiled(
-    topo: Topology, template: str, part: Part, live: int, pointers: int, width: int, limits: Limits
-) -> Resources:
+def _tiled(topo: Topology, template: str, part: Part, live: Live, limits: Limits) -> Resources:
     """Return what a tiled kernel occupies: a tile of the output in registers, tiles of the operands on chip."""
     items = [topo.items[place] for place in bits(part.mask)]
     shape = items[-1].shape
     columns = max(shape[-1] if shape else 1, 1)
     tiles = -(-(part.elements // columns) // TILE)
+    width = VECTOR_BYTES // live.vector
     if template == "attention":
         head = max(items[0].reads[0].shape[-1], columns)
         shared = _fitting((TILE + 2 * TILE_DEPTH) * head * width, limits)
-        return _made(limits, ATTENTION_REGISTERS, live, shared, LOOP_THREADS, tiles)
+        return _made(limits, Use(ATTENTION_REGISTERS, live.values, shared, LOOP_THREADS, tiles))
     held = TILE * TILE // LOOP_THREADS
-    registers = BASE_REGISTERS + POINTER_REGISTERS * pointers + held + (live - 1) * max(1, VECTOR_BYTES // width)
+    epilogue = max(live.registers - live.vector, 0) if len(items) > 1 else 0
+    registers = BASE_REGISTERS + POINTER_REGISTERS * live.pointers + held + epilogue
     shared = _fitting(STAGES * 2 * TILE * TILE_DEPTH * width, limits)
-    return _made(limits, registers, live, shared, LOOP_THREADS, tiles * -(-columns // TILE))
+    return _made(limits, Use(registers, live.values, shared, LOOP_THREADS, tiles * -(-columns // TILE)))
 
 
 def _fitting(size: int, limits: Limits) -> int:
@@ -210,32 +237,21 @@ def _fitting(size: int, limits: Limits) -> int:
     return size
 
 
-def _made(
-    limits: Limits,
-    registers: int,
-    live: int,
-    shared: int,
-    threads: int,
-    blocks: int,
-    *,
-    passes: int = 1,
-    row_bytes: int = 0,
-    on_chip: bool | None = True,
-) -> Resources:
+def _made(limits: Limits, use: Use) -> Resources:
     """Put a kernel's resources together with what they leave of a multiprocessor."""
     most = limits.registers_per_thread
-    spilled = max(0, registers - int(most)) if most is not None else 0
-    occupancy, limit = occupied(limits, registers - spilled, shared, threads)
+    spilled = max(0, use.registers - int(most)) if most is not None else 0
+    occupancy, limit = occupied(limits, use.registers - spilled, use.shared_memory, use.threads)
     return Resources(
-        registers=registers,
+        registers=use.registers,
         spilled=spilled,
-        live=live,
-        shared_memory=shared,
-        threads=threads,
-        blocks=blocks,
-        passes=passes,
-        row_bytes=row_bytes,
-        on_chip=on_chip,
+        live=use.live,
+        shared_memory=use.shared_memory,
+        threads=use.threads,
+        blocks=use.blocks,
+        passes=1,
+        row_bytes=0,
+        on_chip=True,
         occupancy=occupancy,
         limit=limit,
     )
@@ -246,6 +262,7 @@ def occupied(limits: Limits, registers: int, shared: int, threads: int) -> tuple
 
     Examples
     --------
+    >>> from fusesim.limits import Limits
     >>> most = Limits(threads=2048, blocks=32, registers=65536, shared_memory=233472)
     >>> occupied(most, 64, 0, 256)
     (0.5, 'registers')

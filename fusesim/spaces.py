@@ -196,9 +196,7 @@ def _rows(topo: Topology, mask: int, first: Item) -> Part | str:
         reason = _table_inside(topo, item, inside) or _misplaced(topo, item, behind, first)
         if reason:
             return reason
-        levels[place] = max(
-            (levels[r.producer] + (topo.items[r.producer].role == "reduce") for r in inside), default=0
-        )
+        levels[place] = max((levels[r.producer] + (topo.items[r.producer].role == "reduce") for r in inside), default=0)
         if item.elements == rows * length:
             whole[place] = levels[place]
         elif not behind and item.elements != rows:
@@ -226,9 +224,10 @@ def _misplaced(topo: Topology, item: Item, behind: list[Read], first: Item) -> s
         maker = topo.items[read.producer].name
         if read.moved:
             return f"{maker} and {item.name}: {read.name} reorders or cuts the rows that the kernel still works on"
-        repeats = broadcast_runs(read.shape, item.shape) if item.elements != rows else first.signature
         made = topo.items[read.producer]
         per_row = made.role == "reduce" or made.elements == rows
-        if per_row and length > 1 and repeats != first.signature:
+        if not per_row or length == 1 or item.elements == rows:
+            continue
+        if broadcast_runs(read.shape, item.shape) != first.signature:
             return f"{maker} and {item.name}: {read.shape} against {item.shape} repeats along other dimensions"
     return ""

@@ -57,12 +57,13 @@ MOST_REMEMBERED: Final = 200_000
 
 def _shape_of(topo: Topology, mask: int) -> Shape:
     """Work out what kind of kernel a set of ops is."""
-    places = list(bits(mask))
-    items = [topo.items[place] for place in places]
-    anchors = [item for item in items if item.role in ANCHORS]
+    items = [topo.items[place] for place in bits(mask)]
+    built_around = mask & (topo.roles.get("matmul", 0) | topo.roles.get("conv", 0))
+    anchors = [topo.items[place] for place in bits(built_around)]
     if len(items) == 1 and items[0].role not in {"point", "reduce"}:
         return Shape(items[0].role, (_part(mask, items[0]),))
-    lone = next((item for item in items if _lone(item, anchors)), None)
+    apart = mask & (topo.roles.get("library", 0) | topo.roles.get("attention", 0))
+    lone = next((topo.items[place] for place in bits(apart) if _lone(topo.items[place], anchors)), None)
     if lone is not None:
         other = next((item for item in items if item is not lone), lone)
         return Shape("", (), f"{other.name} and {lone.name}: {lone.kind} is a kernel of its own")
@@ -143,19 +144,20 @@ def _behind(topo: Topology, mask: int, item: Item, anchor: int) -> tuple[str, fl
     """Return why an op is no part of a product's epilogue, and how often it is computed per value."""
     made = topo.items[anchor]
     here = 1 << topo.index[item.name]
+    folds = item.kind == "batch_norm"
+    reason = ""
     if topo.ancestors[anchor] & here:
-        return f"operands of a {made.kind} are read once per tile, and what makes them would run as often", 1
-    if item.role == "reduce":
-        return f"a row of the {made.kind}'s output lies in several tiles, {item.kind} needs it whole", 1
-    if item.kind == "batch_norm":
-        return ("", 0) if item.reads[0].producer == anchor else (f"only the norm of its own {made.kind} folds", 1)
-    inside = [read for read in item.reads if read.producer >= 0 and mask >> read.producer & 1]
-    if any(read.chosen for read in inside):
-        return "a table must be complete before parts of it are chosen", 1
-    if item.elements == made.elements:
-        return "", 1
-    follows = topo.descendants[anchor] & here
-    if not follows and item.elements and made.elements % item.elements == 0 and _needed(item, mask):
+        reason = f"operands of a {made.kind} are read once per tile, and what makes them would run as often"
+    elif item.role == "reduce":
+        reason = f"a row of the {made.kind}'s output lies in several tiles, {item.kind} needs it whole"
+    elif folds and item.reads[0].producer != anchor:
+        reason = f"only the norm of its own {made.kind} folds"
+    elif any(read.chosen and read.producer >= 0 and mask >> read.producer & 1 for read in item.reads):
+        reason = "a table must be complete before parts of it are chosen"
+    if reason or folds or item.elements == made.elements:
+        return reason, 1
+    small = item.elements and made.elements % item.elements == 0 and _needed(item, mask)
+    if small and not topo.descendants[anchor] & here:
         return "", made.elements / item.elements
     return f"{item.shape} is not the shape of the {made.kind}'s output {made.shape}", 1
 
@@ -174,19 +176,28 @@ def _not_attention(topo: Topology, mask: int, items: list[Item], anchors: list[I
     outside = mask & ~(between | 1 << one | 1 << two)
     if outside:
         return f"{topo.named(outside)[0]} and {second.name}: only what lies between two products is tiled with them"
-    for item in items:
-        if item is not second and any(write.kept or write.readers & ~mask for write in item.writes):
-            return f"{item.name} and {second.name}: {item.name} is wanted elsewhere, so the scores would be in memory"
-        if item.role == "reduce" and not _along_keys(item, first):
-            return f"{first.name} and {item.name}: a tiled softmax carries along amax and sum over the keys only"
-        if item.role == "point" and not _fits_scores(item, first):
-            return f"{first.name} and {item.name}: {item.shape} are neither the scores {first.shape} nor one per query"
-    if second.reads[0].producer < 0 or not between >> second.reads[0].producer & 1:
-        return f"{pair}: the second product does not take the softmax as its first operand"
     head = max(first.reads[0].shape[-1], second.shape[-1])
-    if head > LARGEST_HEAD:
-        return f"{pair}: {head} values per head do not fit a tile; the largest is {LARGEST_HEAD}"
-    return "" if first.shape[:-1] == second.reads[0].shape[:-1] else f"{pair}: batches or queries differ"
+    taken = second.reads[0]
+    reason = next(filter(None, (_untiled(item, anchors, mask) for item in items)), "")
+    if not reason and (taken.producer < 0 or not between >> taken.producer & 1):
+        reason = f"{pair}: the second product does not take the softmax as its first operand"
+    elif not reason and (taken.elements != first.elements or taken.shape[-2:] != first.shape[-2:]):
+        reason = f"{pair}: queries or keys of the scores {first.shape} and of what is multiplied {taken.shape} differ"
+    elif not reason and head > LARGEST_HEAD:
+        reason = f"{pair}: {head} values per head do not fit a tile; the largest is {LARGEST_HEAD}"
+    return reason
+
+
+def _untiled(item: Item, anchors: list[Item], mask: int) -> str:
+    """Return why one op between two products cannot run tile by tile, else nothing."""
+    first, second = anchors
+    if item is not second and any(write.kept or write.readers & ~mask for write in item.writes):
+        return f"{item.name} and {second.name}: {item.name} is wanted elsewhere, so the scores would be in memory"
+    if item.role == "reduce" and not _along_keys(item, first):
+        return f"{first.name} and {item.name}: a tiled softmax carries along amax and sum over the keys only"
+    if item.role == "point" and not _fits_scores(item, first):
+        return f"{first.name} and {item.name}: {item.shape} are neither the scores {first.shape} nor one per query"
+    return ""
 
 
 def _along_keys(item: Item, scores: Item) -> bool:

@@ -57,6 +57,7 @@ class Read(NamedTuple):
     name: str
     bytes: int
     shape: Shape
+    elements: int
     moved: bool
     chosen: bool
 
@@ -117,6 +118,9 @@ class Topology:
             _item(graph, node, found, tuple(self._write(graph, name, kept) for name in node.outputs))
             for node, found in zip(nodes, reads, strict=True)
         ]
+        self.roles: dict[str, int] = {}
+        for place, item in enumerate(self.items):
+            self.roles[item.role] = self.roles.get(item.role, 0) | 1 << place
         self.memo: dict[int, object] = {}
 
     def _set(self, names: Iterable[str]) -> int:
@@ -143,6 +147,7 @@ class Topology:
             name=name,
             bytes=chosen_bytes(graph, node) if chosen else tensor.bytes,
             shape=tensor.shape,
+            elements=tensor.elements,
             moved=_moved(graph, name),
             chosen=chosen,
         )

@@ -12,11 +12,14 @@ of candidates ended by itself), or the best found, with `bound` where the solver
 
 from __future__ import annotations
 
+import math
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fusesim.legality import cycle
-from fusesim.strategies import horizontal
-from fusesim.strategies.base import as_plan
+from fusesim.strategies import find_strategy, horizontal
+from fusesim.strategies.base import as_plan, masks_of
 from fusesim.strategies.candidates import WHOLE, candidates
 from fusesim.strategies.quotient import LEAST, Quotient, greedy
 from fusesim.strategies.vertical import forms, merged
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     from fusesim.graph import Graph
     from fusesim.strategies.base import Context, Prices
     from fusesim.topology import Topology
+
+OTHERS: Final = ("eager", "xla", "tvm", "mlir")
+"""Strategies whose plans are priced against the solver's."""
 
 SECONDS: Final = 3.0
 """Time for the solver, all rounds together; wall-clock, so a slower machine may return a bound instead. [s]."""
@@ -51,19 +57,22 @@ class Solved(NamedTuple):
 
 def decide(graph: Graph, context: Context) -> FusionPlan:
     """Return the cheapest plan found, and a note on what it is."""
-    plans = []
+    best: FusionPlan | None = None
+    least = math.inf
     for form in forms(graph):
         topo = topology(form)
-        prices = context.prices(form, topo)
-        found = solve(topo, prices)
-        made = as_plan(form, topo, found.masks, "optimal", source=graph, notes=(found.note,), bound=found.bound)
-        plans.append((found.price, made))
-    return min(plans, key=lambda pair: pair[0])[1] if len(plans) == 1 or _apart(plans) else plans[0][1]
-
-
-def _apart(plans: list[tuple[float, FusionPlan]]) -> bool:
-    """Return whether the graph as it stands is cheaper by more than rounding."""
-    return plans[1][0] < plans[0][0] - LEAST
+        found = solve(topo, context.prices(form, topo))
+        if found.price < least - LEAST:
+            least = found.price
+            best = as_plan(form, topo, found.masks, "optimal", source=graph, notes=(found.note,), bound=found.bound)
+    for name in OTHERS:
+        other = find_strategy(name)(graph, context)
+        topo = topology(other.graph)
+        price = context.prices(other.graph, topo).total(masks_of(topo, other))
+        if best is None or price < least - LEAST:
+            notes = (f"the plan of {name}, cheaper than the best partition without computing anything twice",)
+            best, least = replace(other, strategy="optimal", source=graph, notes=notes), price
+    return best if best is not None else as_plan(graph, topology(graph), (), "optimal", source=graph)
 
 
 def solve(topo: Topology, prices: Prices) -> Solved:
@@ -111,13 +120,14 @@ def _partition(topo: Topology, prices: dict[int, float]) -> tuple[list[int] | No
     cuts: list[list[int]] = []
     place = {mask: column for column, mask in enumerate(masks)}
     bound = None
+    end = time.monotonic() + SECONDS
     for _ in range(MOST_ROUNDS):
         result = milp(
             costs,
             integrality=[1] * len(masks),
             bounds=(0, 1),
             constraints=_constraints(topo, masks, cuts),
-            options={"time_limit": SECONDS, "mip_rel_gap": 0.0},
+            options={"time_limit": max(end - time.monotonic(), 0.1), "mip_rel_gap": 0.0},
         )
         if result.mip_dual_bound is not None:
             bound = float(result.mip_dual_bound) * UNIT

@@ -157,13 +157,15 @@ def attention_groups(topo: Topology) -> list[int]:
     """Return the sets of ops that tiled attention covers: two products and all between, where that is a kernel."""
     found = []
     taken = 0
-    products = [place for place, item in enumerate(topo.items) if item.role == "matmul"]
+    products = list(bits(topo.roles.get("matmul", 0)))
+    others = sum(mask for role, mask in topo.roles.items() if role not in {"point", "reduce"})
+    reductions = topo.roles.get("reduce", 0)
     for last in products:
         source = topo.items[last].reads[0].producer
         for first in reversed([place for place in products if topo.ancestors[last] >> place & 1]):
             between = topo.descendants[first] & topo.ancestors[last]
             mask = between | 1 << first | 1 << last
-            if source < 0 or mask & taken:
+            if source < 0 or mask & taken or between & others or not between & reductions:
                 continue
             if shape_of(topo, mask).template == "attention":
                 found.append(mask)

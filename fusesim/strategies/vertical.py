@@ -1,7 +1,7 @@
 """Greedy fusion along edges: of all producer and consumer pairs, merge the one that saves most, until none saves.
 
 Composite ops are written out first; where the plan of the graph as it stands is cheaper, that one is returned, so the
-result never costs more than a kernel per op. Tiled attention is tried as a whole before, since its halves are no kernel.
+result never costs more than a kernel per op. Tiled attention is tried as a whole before: its halves are no kernel.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def forms(graph: Graph) -> tuple[Graph, ...]:
 def decomposed(graph: Graph) -> Graph:
     """Return a graph with composite ops written out; a batch norm behind a convolution stays, since it folds."""
     folds = any(
-        node.kind == "batch_norm" and (maker := graph.producers.get(graph.base(node.inputs[0]))) and maker.kind == "conv"
+        node.kind == "batch_norm"
+        and (maker := graph.producers.get(graph.base(node.inputs[0])))
+        and maker.kind == "conv"
         for node in graph.nodes
     )
     return decompose(graph, [kind for kind in RULES if kind != "batch_norm" or not folds])
