@@ -152,7 +152,7 @@ def _made(plan: FusionPlan) -> list[tuple[str, ...]]:
 def _outputs(plan: FusionPlan, group: Group) -> tuple[str, ...]:
     """Return what a group allocates: what others read or the graph returns, and what a lone op makes for nobody."""
     outputs = plan.external_outputs(group)
-    if len(group.nodes) > 1:
+    if len(group.nodes) != 1:
         return outputs
     return tuple(dict.fromkeys((*plan.nodes(group)[0].outputs, *outputs)))
 

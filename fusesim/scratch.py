@@ -120,11 +120,10 @@ def scratch_bytes(plan: FusionPlan, group: Group) -> int:
 
     Notes
     -----
-    Only what a library's own kernel does is known, so only groups around one op that is not pointwise have any; a
-    generated kernel keeps statistics on chip.
+    A generated kernel keeps statistics on chip, so in a group of several ops only the library's own kernel, a
+    convolution or attention with what follows it, has any.
     """
     nodes = plan.nodes(group)
-    anchors = [node for node in nodes if node.kind in SCRATCH]
-    if len(anchors) != 1 or (len(nodes) > 1 and anchors[0].family == "normalise"):
-        return 0
-    return SCRATCH[anchors[0].kind](plan.graph, anchors[0])
+    lone = len(nodes) == 1
+    known = (node for node in nodes if node.kind in SCRATCH and (lone or node.family in {"conv", "attention"}))
+    return sum(SCRATCH[node.kind](plan.graph, node) for node in known)
