@@ -1,0 +1,1 @@
+"""Programs from elsewhere as graphs: each file reads one kind and needs one optional package."""
