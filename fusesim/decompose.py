@@ -61,7 +61,7 @@ def decompose(graph: Graph, kinds: Iterable[str] | None = None) -> Graph:
     last: dict[str, str] = {}
     for node in graph.nodes:
         start = len(b.nodes)
-        rule = wanted.get(node.kind)
+        rule = wanted.get(node.kind) if len(node.outputs) <= RESULTS.get(node.kind, 1) else None
         made = rule(b, node, [graph.tensors[name] for name in node.inputs]) if rule else None
         if made is None:
             b.nodes.append(node)
@@ -71,6 +71,10 @@ def decompose(graph: Graph, kinds: Iterable[str] | None = None) -> Graph:
         last[node.name] = b.nodes[-1].name
     held = {name: last.get(until, until) for name, until in graph.held.items()}
     return replace(graph, tensors=dict(b.tensors), nodes=tuple(b.nodes), held=held)
+
+
+RESULTS: Final = {"layer_norm": 3, "rms_norm": 2, "nll_loss": 2, "dropout": 2}
+"""Results that a rule can give where a backward pass keeps more than one; an op that makes more stays whole."""
 
 
 def _adopt(b: Builder, node: Node, made: Sequence[Tensor], start: int) -> None:
@@ -127,18 +131,18 @@ def _affine(b: Builder, value: Tensor, operands: Sequence[Tensor]) -> Tensor:
     return value
 
 
-def _normalised(b: Builder, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
-    """Return (x - mean) over the deviation."""
+def _normalised(b: Builder, x: Tensor, dims: Sequence[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return (x - mean) over the deviation, and both statistics."""
     variance, mean = b.reduce_all("var_mean", x, dims)
     scale = b.op("rsqrt", b.op("add", variance, scalar=eps))
-    return b.op("mul", b.op("sub", x, mean), scale)
+    return b.op("mul", b.op("sub", x, mean), scale), mean, scale
 
 
 def _layer_norm(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
     """One reduction, then normalise, scale and shift."""
     x = _wide(b, inputs[0])
-    normal = _normalised(b, x, node.attr("dims", (-1,)), node.attr("eps", EPSILON))
-    return [_affine(b, normal, inputs[1:])]
+    normal, mean, scale = _normalised(b, x, node.attr("dims", (-1,)), node.attr("eps", EPSILON))
+    return [_affine(b, normal, inputs[1:]), mean, scale]
 
 
 def _rms_norm(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -146,7 +150,7 @@ def _rms_norm(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Tens
     x = _wide(b, inputs[0])
     square = b.reduce("mean", b.op("square", x), node.attr("dims", (-1,)))
     scale = b.op("rsqrt", b.op("add", square, scalar=node.attr("eps", EPSILON)))
-    return [_affine(b, b.op("mul", x, scale), inputs[1:])]
+    return [_affine(b, b.op("mul", x, scale), inputs[1:]), scale]
 
 
 def _group_norm(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Tensor] | None:
@@ -156,7 +160,7 @@ def _group_norm(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Te
     if not groups or not x.contiguous or shape[1] % groups:
         return None
     parts = b.view(_wide(b, x), (shape[0], groups, x.elements // max(shape[0] * groups, 1)))
-    normal = b.view(_normalised(b, parts, (-1,), node.attr("eps", EPSILON)), shape)
+    normal = b.view(_normalised(b, parts, (-1,), node.attr("eps", EPSILON))[0], shape)
     return [_affine(b, normal, [_channels(b, tensor, shape) for tensor in inputs[1:]])]
 
 
@@ -188,7 +192,8 @@ def _nll_loss(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Tens
     loss = b.op("where", counted, b.op("neg", found), scalar=0.0)
     total = b.reduce("sum", loss, (0,), keepdim=False)
     number = b.reduce("sum", counted, (0,), keepdim=False)
-    return [b.op("div", total, b.cast(number, values.dtype))]
+    weight = b.cast(number, values.dtype)
+    return [b.op("div", total, weight), weight]
 
 
 def _dropout(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Tensor]:

@@ -121,9 +121,11 @@ def scratch_bytes(plan: FusionPlan, group: Group) -> int:
     Notes
     -----
     A generated kernel keeps statistics on chip, so in a group of several ops only the library's own kernel, a
-    convolution or attention with what follows it, has any.
+    convolution or attention with what follows it, has any. Statistics that a backward pass keeps are results of their
+    op and no scratch.
     """
     nodes = plan.nodes(group)
     lone = len(nodes) == 1
     known = (node for node in nodes if node.kind in SCRATCH and (lone or node.family in {"conv", "attention"}))
+    known = (node for node in known if node.family != "normalise" or len(node.outputs) == 1)
     return sum(SCRATCH[node.kind](plan.graph, node) for node in known)

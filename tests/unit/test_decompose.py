@@ -147,3 +147,26 @@ def test_bytes_of_a_softmax_that_no_one_fuses():
         timeline.peak == 2 * wide + row
     )  # at the exponential: what is shifted, the powers; the maximum is gone by then
     assert timeline.end == wide // 2
+
+
+def kept(kind, shapes, **settings):
+    """Return a graph of one norm whose statistics are results too, as a backward pass keeps them."""
+    b = Builder()
+    x = b.input(ROWS, COLS)
+    results = [b.tensor(shape, "bf16" if shape == x.shape else "fp32", stem=kind) for shape in shapes]
+    b.node(kind, [x], results, **settings)
+    b.output(*results)
+    return b.graph()
+
+
+def test_statistics_that_a_backward_pass_keeps_have_makers():
+    row = (ROWS, 1)
+    layer = decompose(kept("layer_norm", [(ROWS, COLS), row, row], dims=(1,)))
+    assert [layer.producers[name].kind for name in layer.outputs] == ["cast", "var_mean", "rsqrt"]
+    rms = decompose(kept("rms_norm", [(ROWS, COLS), row], dims=(1,)))
+    assert [rms.producers[name].kind for name in rms.outputs] == ["cast", "rsqrt"]
+
+
+def test_an_op_with_results_that_no_rule_gives_stays():
+    graph = kept("group_norm", [(ROWS, COLS), (ROWS, 8), (ROWS, 8)], groups=8)
+    assert kinds(decompose(graph)) == ["group_norm"]

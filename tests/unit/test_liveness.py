@@ -232,6 +232,15 @@ def test_statistics_stay_on_chip_in_a_generated_kernel():
     assert scratch_bytes(made, made.groups[0]) == 512  # the convolution's, not the norm's
 
 
+def test_statistics_that_are_results_are_no_scratch():
+    b = Builder()
+    x = b.input(512, 64)
+    results = [b.tensor(shape, dtype, stem="norm") for shape, dtype in (((512, 64), "bf16"), ((512, 1), "fp32"))]
+    b.node("rms_norm", [x], results, dims=(1,))
+    b.output(*results)
+    assert liveness(plan(b.graph())).peak == 512 * 64 * 2 + 512 * 4
+
+
 class TestWritingOver:
     """A generated kernel may put a result where an input was, if it is read only where that is written."""
 
