@@ -1,30 +1,61 @@
 """Numbers and arrays alike: the one type that formulas take, and how it is brought to a common shape.
 
-A scalar is a numpy float64 (a float with numpy's rules for overflow), so that one code serves both and the two
-agree to the last bit.
+A scalar is a numpy float64 (a float with numpy's rules for overflow) or, where its arithmetic has to be quick, a plain
+float, so that one code serves numbers and arrays and the two agree to the last bit.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import math
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 Numbers: TypeAlias = float | NDArray[np.float64]
 """A number, or an array of numbers that broadcasts."""
 
 
-ZERO: Numbers = np.float64(0)
-ONE: Numbers = np.float64(1)
+ZERO: Numbers = 0.0
+ONE: Numbers = 1.0
 """Scalars as formulas take them."""
 
 
+def bare(value: Any) -> Any:
+    """Return a scalar as a plain float, and an array as it is.
+
+    Examples
+    --------
+    >>> bare(np.float64(2))
+    2.0
+    """
+    return float(value) if isinstance(value, float) else value
+
+
 def spread(value: Any, shape: tuple[int, ...]) -> Any:
-    """Return the value in that shape without copying; a scalar stays one where the shape is ()."""
+    """Return the value in that shape without copying; a scalar becomes one of numpy's where the shape is ()."""
+    if type(value) is float and not shape:
+        return np.float64(value)
     if not shape or getattr(value, "shape", ()) == shape:
         return value
     return np.broadcast_to(value, shape)
+
+
+def rows_of(record: Record, part: slice, shape: tuple[int, ...]) -> Record:
+    """Return a record of numbers that broadcast to `shape`, with these rows of its first axis only."""
+    cut = {
+        entry.name: value[part]
+        for entry in fields(record)
+        if isinstance(value := getattr(record, entry.name), np.ndarray)
+        and (value.ndim, value.shape[:1]) == (len(shape), shape[:1])
+    }
+    return replace(record, **cut) if cut else record
 
 
 def frozen(value: Any) -> Any:
@@ -53,7 +84,31 @@ def flag(condition: Any) -> Numbers:
     >>> float(flag(2 > 1))
     1.0
     """
-    return condition.astype(np.float64) if isinstance(condition, np.ndarray) else np.float64(condition)
+    return condition.astype(np.float64) if isinstance(condition, np.ndarray) else float(condition)
+
+
+def ceiling(value: Numbers) -> Numbers:
+    """Return the next whole number.
+
+    Examples
+    --------
+    >>> ceiling(1.5)
+    2.0
+    """
+    return float(math.ceil(value)) if isinstance(value, float) else np.ceil(value)
+
+
+def either(condition: Any, first: float, second: float) -> Numbers:
+    """Return the first number where the condition holds, else the second; number or array.
+
+    Examples
+    --------
+    >>> either(2 > 1, 3.0, 4.0)
+    3.0
+    """
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, first, second)
+    return first if condition else second
 
 
 def larger(first: Numbers, second: Numbers) -> Numbers:

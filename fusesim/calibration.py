@@ -6,7 +6,7 @@ a unit that is not the parameter's, a bandwidth above the datasheet's peak.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 REGIMES = ("launch", "dram", "l2", "arithmetic")
 """Residuals are kept apart by what binds; issue slots and special functions are one regime."""
+
+Source = Literal["launch", "dram", "l2", "arithmetic", "thread", "start", "all"]
+SOURCES: Final[tuple[Source, ...]] = get_args(Source)
+"""Where deviations come from, see `fusesim.uncertainty`."""
 
 
 class _Record(BaseModel):
@@ -41,6 +45,13 @@ class Residuals(_Record):
 
     cases: int = Field(ge=1)
     median_error: float = Field(ge=0, allow_inf_nan=False)
+    low: float = Field(gt=0, le=1.0, allow_inf_nan=False)
+    high: float = Field(ge=1.0, lt=100, allow_inf_nan=False)
+
+
+class Spread(_Record):
+    """Factors that enclose 90 % of the times of something that is all of one source."""
+
     low: float = Field(gt=0, le=1.0, allow_inf_nan=False)
     high: float = Field(ge=1.0, lt=100, allow_inf_nan=False)
 
@@ -70,6 +81,7 @@ class Calibration(_Record):
     environment: dict[str, str | float | int]
     parameters: dict[str, Fitted]
     residuals: dict[Literal["launch", "dram", "l2", "arithmetic"], Residuals]
+    spreads: dict[Source, Spread]
     correlation: float = Field(ge=-1, le=1)
     paths: dict[Literal["cuda", "cupy", "torch", "inductor"], PathCost]
     transferred_from: str | None = None
@@ -77,9 +89,11 @@ class Calibration(_Record):
 
     @model_validator(mode="after")
     def _is_physical(self) -> Calibration:
-        unknown, missing = set(self.parameters) - set(PARAMETERS), set(PARAMETERS) - set(self.parameters)
-        if unknown or missing:
-            raise InputError(f"parameters: {', '.join(sorted(unknown | missing))} unknown or missing")
+        if missing := set(SOURCES) - set(self.spreads):
+            raise InputError(f"spreads: {', '.join(sorted(missing))} missing")
+        unknown = set(self.parameters) ^ set(PARAMETERS)
+        if unknown:
+            raise InputError(f"parameters: {', '.join(sorted(unknown))} unknown or missing")
         for name, limits in PARAMETERS.items():
             fitted = self.parameters[name]
             if fitted.unit != limits.unit:

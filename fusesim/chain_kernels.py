@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from fusesim import work
-from fusesim.arrays import ONE, ZERO, flag, larger
+from fusesim.arrays import ONE, ZERO, ceiling, flag, larger, smaller
 from fusesim.kernel import TURNAROUND, KernelShape, reused_share
 from fusesim.ops import ERF_STALL, ROW_SETUP, DType, Op
 from fusesim.values import SLOW, slow_shares
@@ -69,8 +69,9 @@ class Instructions(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Kernels that are alike: how many, their shape, what memory serves of it, and whether it is the chain's last.
+    """Kernels that are alike: how many, their shape, what memory serves of it, and how many of them end the chain.
 
+    `cold` and `evicted` are shares, see `fusesim.kernel.kernel_time`.
     `dram_load` is what `dram_bytes` cost, in bytes of a copy, see `fusesim.kernel.TURNAROUND`.
     """
 
@@ -79,7 +80,8 @@ class Piece(NamedTuple):
     dram_bytes: Numbers
     dram_load: Numbers
     cold: Numbers
-    last: bool
+    evicted: Numbers
+    last: Numbers
 
 
 class Kind(NamedTuple):
@@ -114,10 +116,10 @@ def instructions(ops: tuple[Op, ...], dtype: DType, style: Style, *, slow: tuple
     tensors, rows = sum(op.tensors for op in ops), sum(op.rows for op in ops)
     overhead += (tensors + rows) * (dtype.operand - 1.0) + ROW_SETUP / style.vector(dtype.itemsize) * (rows > 0)
     return Instructions(
-        slots=np.float64(overhead + slots),
-        overhead=np.float64(overhead),
-        special=np.float64(special),
-        serial=np.float64(serial),
+        slots=overhead + slots,
+        overhead=overhead,
+        special=special,
+        serial=serial,
         tensors=tensors,
         rows=rows,
     )
@@ -132,7 +134,7 @@ def kernel_shape(issued: Instructions, chain: Chain, style: Style) -> KernelShap
         bytes_moved=moved + issued.rows * chain.itemsize * chain.row if issued.rows else moved,
         operands=issued.tensors,
         rows=issued.rows,
-        blocks=np.ceil(chain.elements / (style.threads * vector)),
+        blocks=ceiling(chain.elements / (style.threads * vector)),
         threads=style.threads,
         vector=vector,
         slots=issued.slots,
@@ -151,9 +153,13 @@ def piece(
     reads: Numbers,
     writes: Numbers,
     operands: Numbers,
-    last: bool,
+    edge: Numbers,
+    last: Numbers,
 ) -> Piece:
-    """Return kernels of that shape; `reads`, `writes` and `operands` are the shares of each that memory serves."""
+    """Return kernels of that shape; `reads`, `writes` and `operands` are the shares of each that memory serves.
+
+    `edge` is that of the chain's inputs. A kernel that comes again when they are gone is gone from the cache too.
+    """
     tensor = work.tensor_bytes(chain)
     read = reads + shape.operands * operands if shape.operands else reads
     served = tensor * (read + writes)
@@ -161,7 +167,7 @@ def piece(
     if read is not writes and "bandwidth" in situation.effects:
         load = served + tensor * ((writes - read) * TURNAROUND)
     cold = larger(reads, operands) if shape.operands else reads
-    return Piece(count, shape, served, load, cold, last)
+    return Piece(count, shape, served, load, cold, edge, last)
 
 
 def fused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
@@ -171,7 +177,7 @@ def fused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, m
     if ops is None:
         issued = _repeated(issued, chain.ops)
     shape = kernel_shape(issued, chain, situation.style)
-    return [piece(ONE, shape, chain, situation, reads=edge, writes=edge, operands=edge, last=True)]
+    return [piece(ONE, shape, chain, situation, reads=edge, writes=edge, operands=edge, edge=edge, last=ONE)]
 
 
 def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation, machine: Machine) -> list[Piece]:
@@ -179,16 +185,19 @@ def unfused_pieces(chain: Chain, ops: Sequence[Op] | None, situation: Situation,
     if ops is None:
         return _identical_pieces(chain, situation, machine)
     edge = _edge_share(chain, situation, machine, intermediates=float(min(len(ops) - 1, 2)))
+    kinds = _kinds(tuple(ops), situation.dtype, situation.style)
+    counts = {kind.tensors for kind in kinds} | {kind.following for kind in kinds}
+    misses = {operands: _miss_share(chain, situation, machine, operands) for operands in counts}
     shapes: dict[Instructions, KernelShape] = {}
     pieces = []
-    for kind in _kinds(tuple(ops), situation.dtype, situation.style):
+    for kind in kinds:
         if kind.issued not in shapes:
             shapes[kind.issued] = kernel_shape(kind.issued, chain, situation.style)
-        reads = edge if kind.first else _miss_share(chain, situation, machine, kind.tensors)
-        writes = edge if kind.last else _miss_share(chain, situation, machine, kind.following)
+        reads = edge if kind.first else misses[kind.tensors]
+        writes = edge if kind.last else misses[kind.following]
         shape = shapes[kind.issued]
-        shares = {"reads": reads, "writes": writes, "operands": edge}
-        pieces.append(piece(kind.kernels, shape, chain, situation, **shares, last=kind.last))
+        shares = {"reads": reads, "writes": writes, "operands": edge, "edge": edge}
+        pieces.append(piece(kind.kernels, shape, chain, situation, **shares, last=flag(kind.last)))
     return pieces
 
 
@@ -201,24 +210,23 @@ def _kinds(ops: tuple[Op, ...], dtype: DType, style: Style) -> tuple[Kind, ...]:
         following = 0 if last else ops[index + 1].tensors
         issued = instructions((op,), dtype, style, slow=(share,))
         counts[Kind(ZERO, issued, op.tensors, following, first, last)] += 1
-    return tuple(kind._replace(kernels=np.float64(count)) for kind, count in counts.items())
+    return tuple(kind._replace(kernels=float(count)) for kind, count in counts.items())
 
 
 def _identical_pieces(chain: Chain, situation: Situation, machine: Machine) -> list[Piece]:
-    """Return the pieces of k multiplications for an array of k: a single one, or first, middle ones and last."""
+    """Return the pieces of k multiplications for an array of k: first, middle ones and last; one is first and last."""
     issued = _repeated(instructions((), situation.dtype, situation.style), ONE)
-    edge = _edge_share(chain, situation, machine, intermediates=np.minimum(chain.ops - 1.0, 2.0))
+    edge = _edge_share(chain, situation, machine, intermediates=smaller(chain.ops - 1.0, 2.0))
     inner = _miss_share(chain, situation, machine, 0)
     single = flag(chain.ops == 1.0)
     counts = (
-        (single, edge, edge, True),
-        (1.0 - single, edge, inner, False),
-        (larger(chain.ops - 2.0, ZERO), inner, inner, False),
-        (1.0 - single, inner, edge, True),
+        (ONE, edge, inner + single * (edge - inner), single),
+        (larger(chain.ops - 2.0, ZERO), inner, inner, ZERO),
+        (1.0 - single, inner, edge, 1.0 - single),
     )
     shape = kernel_shape(issued, chain, situation.style)
     return [
-        piece(count, shape, chain, situation, reads=reads, writes=writes, operands=ZERO, last=last)
+        piece(count, shape, chain, situation, reads=reads, writes=writes, operands=ZERO, edge=edge, last=last)
         for count, reads, writes, last in counts
         if isinstance(count, np.ndarray) or count
     ]

@@ -11,8 +11,8 @@ import numpy as np
 
 from fusesim import calibrations, store, units
 from fusesim.api import find_device
-from fusesim.arrays import ONE, ZERO
-from fusesim.calibrated import Uncertainty, price_calibrated_chain
+from fusesim.arrays import ONE, ZERO, bare
+from fusesim.calibrated import price_calibrated_chain
 from fusesim.calibration import machine_of
 from fusesim.chain_kernels import Situation
 from fusesim.errors import InputError, excerpt, unknown_name
@@ -30,9 +30,9 @@ from fusesim.machine import ALL_EFFECTS, EFFECTS
 from fusesim.ops import DType, Op, find_dtype, find_ops
 from fusesim.paths import STYLES
 from fusesim.price import Textbook, price_textbook_chain
-from fusesim.records import BOUNDS
 from fusesim.schedule import LAUNCH_MODES, TEXTBOOK_LAUNCH, TEXTBOOK_REPLAY
-from fusesim.work import Chain
+from fusesim.uncertainty import uncertainty_of
+from fusesim.work import Chain, bare_chain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fusesim.hardware import HardwareProfile
     from fusesim.machine import Machine
     from fusesim.records import ChainPrice
+    from fusesim.uncertainty import Uncertainty
 
 MODELS: Final = ("textbook", "calibrated")
 INPUT_STATES: Final = ("cold", "warm")
@@ -145,24 +146,27 @@ def price_chain(
         shape = _shape(chain, textbook)
         return price_textbook_chain(chain, textbook, device=profile, dtype=element_type.name, launch=mode, shape=shape)
     record, measured, uncertainty = _calibrated(profile, calibration)
+    if replay_overhead is not None:
+        uncertainty = uncertainty._replace(replay=0.0)  # the caller knows it
     counted = _effects(effects)
     machine = _machine(measured, textbook, overridden=dram_bandwidth is not None)
     measured_floor = "floor" in counted and launch_overhead is None
+    measured_replay = "replay" in counted and replay_overhead is None
     situation = Situation(
         dtype=element_type,
         style=STYLES[owner],
         launch=mode,
-        buffer_sets=sets,
+        buffer_sets=bare(sets),
         effects=counted,
-        floor=machine.floor + record.paths[owner].gap if measured_floor else textbook.launch_overhead,
+        floor=machine.floor + record.paths[owner].gap if measured_floor else bare(textbook.launch_overhead),
         stream_gap=machine.stream_gap if measured_floor and mode != "graph" else ZERO,
-        replay=textbook.replay_overhead if "replay" not in counted or replay_overhead is not None else machine.replay,
-        graph_repeats=textbook.graph_repeats,
-        host_interval=_host_interval(record, owner, host_interval),
+        replay=machine.replay if measured_replay else bare(textbook.replay_overhead),
+        graph_repeats=bare(textbook.graph_repeats),
+        host_interval=bare(_host_interval(record, owner, host_interval)),
         host_factors=_host_factors(record, owner) if host_interval is None else (1.0, 1.0),
     )
     return price_calibrated_chain(
-        chain,
+        bare_chain(chain),
         named,
         situation=situation,
         machine=machine,
@@ -248,7 +252,7 @@ def _calibrated(profile: HardwareProfile, given: Any) -> tuple[Calibration, Mach
     if given is None and store.is_shipped(profile):
         return _shipped_device(profile.id)
     record = calibrations.find_calibration(profile, given)
-    return record, machine_of(record, profile), _uncertainty(record)
+    return record, machine_of(record, profile), uncertainty_of(record)
 
 
 @cache
@@ -256,15 +260,7 @@ def _shipped_device(name: str) -> tuple[Calibration, Machine, Uncertainty]:
     """Prepare a shipped device once a process."""
     profile = store.load_known_device(name)
     record = calibrations.find_calibration(profile)
-    return record, machine_of(record, profile), _uncertainty(record)
-
-
-def _uncertainty(record: Calibration) -> Uncertainty:
-    """Return a calibration's residuals in the order of what can bind."""
-    regimes = {"issue": "arithmetic", "sfu": "arithmetic", "tensor": "arithmetic", "host": "launch"}
-    found = [record.residuals[regimes.get(bound, bound)] for bound in BOUNDS]  # type: ignore[index]
-    low, high = (tuple(getattr(each, end) for each in found) for end in ("low", "high"))
-    return Uncertainty(low=low, high=high, correlation=record.correlation)
+    return record, machine_of(record, profile), uncertainty_of(record)
 
 
 def _names(ops: Any) -> tuple[Op, ...] | None:

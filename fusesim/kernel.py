@@ -17,12 +17,12 @@ stream (read once, write once); uncoalesced access, atomics and shared memory ar
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from fusesim.arrays import ONE, ZERO, flag, larger, smaller
+from fusesim.arrays import ONE, ZERO, bare, ceiling, either, larger, smaller
+from fusesim.overlap import eighth, eighth_root, fourth, fourth_root
 
 if TYPE_CHECKING:
     from fusesim.arrays import Numbers
@@ -72,22 +72,35 @@ class KernelShape(NamedTuple):
     serial: Numbers
 
 
-class ShapeTimes(NamedTuple):
-    """The times of a kernel that do not depend on where its bytes come from. [s].
+class LayoutTimes(NamedTuple):
+    """The times of a kernel that depend on its blocks and operands alone, not on what it computes. [s].
 
-    `apart` is arithmetic per wave of blocks, see `FIRST_WAVE`; `cache_4`, `issue_4` and `others_8` are powers that soft
-    maxima are made of, kept because kernels of one shape share them.
+    `elements` are those of the busiest SM, `waves` how many waves of blocks there are, at least 1; `cache_4` and
+    `dispatch_8` are powers that soft maxima are made of.
     """
 
     cached_latency: Numbers
     extra_latency: Numbers
     cache: Numbers
     dispatch: Numbers
+    elements: Numbers
+    waves: Numbers
+    cache_4: Numbers
+    dispatch_8: Numbers
+
+
+class ShapeTimes(NamedTuple):
+    """The times of a kernel that do not depend on where its bytes come from. [s].
+
+    `apart` is arithmetic per wave of blocks, see `FIRST_WAVE`; `issue_4` and `others_8` are powers that soft maxima are
+    made of, kept because kernels of one shape share them.
+    """
+
+    layout: LayoutTimes
     issue: Numbers
     special: Numbers
     thread: Numbers
     apart: Numbers
-    cache_4: Numbers
     issue_4: Numbers
     others_8: Numbers
 
@@ -107,54 +120,6 @@ class KernelTime(NamedTuple):
         return self.floor + self.latency + self.body
 
 
-def soft_maximum(first: Numbers, second: Numbers) -> Numbers:
-    """Combine two times that overlap imperfectly: (a^4 + b^4)^(1/4), between their maximum and their sum.
-
-    Notes
-    -----
-    Equal times take 1.19 times one of them; where one is twice the other, the other adds 1.5 %. The exponent was
-    fitted together with all else and came out at 4.0 to 4.2 in four runs on an H200, so it is fixed at 4.
-
-    Examples
-    --------
-    >>> float(soft_maximum(3.0, 0.0)), round(float(soft_maximum(1.0, 1.0)), 3)
-    (3.0, 1.189)
-    """
-    return _root(_root(_fourth(first) + _fourth(second)))
-
-
-def near_maximum(first: Numbers, second: Numbers) -> Numbers:
-    """Combine two times that overlap almost wholly: (a^8 + b^8)^(1/8).
-
-    Examples
-    --------
-    >>> float(near_maximum(3.0, 0.0)), round(float(near_maximum(1.0, 1.0)), 3)
-    (3.0, 1.091)
-    """
-    return _root(_root(_root(_eighth(first) + _eighth(second))))
-
-
-def _fourth(time: Numbers) -> Numbers:
-    """Return the fourth power, with one temporary array."""
-    return _square(time * time)
-
-
-def _eighth(time: Numbers) -> Numbers:
-    """Return the eighth power, with one temporary array."""
-    return _square(_fourth(time))
-
-
-def _square(own: Numbers) -> Numbers:
-    """Square a temporary array in place."""
-    own *= own
-    return own
-
-
-def _root(own: Numbers) -> Numbers:
-    """Return the square root of a temporary array, in place."""
-    return np.sqrt(own, out=own) if isinstance(own, np.ndarray) else math.sqrt(own)
-
-
 def reused_share(distance: Numbers, machine: Machine) -> Numbers:
     """Share of data still in the cache when as many distinct bytes as `distance` were touched since.
 
@@ -164,30 +129,39 @@ def reused_share(distance: Numbers, machine: Machine) -> Numbers:
     `cache_reach` of the capacity, falling smoothly because replacement is not strictly least-recently-used and the
     hash of addresses spreads unevenly over slices.
     """
-    return 1.0 / (1.0 + (distance / (machine.cache_reach * machine.cache)) ** machine.cache_sharpness)
+    power: Numbers = bare(np.power(distance / (machine.cache_reach * machine.cache), machine.cache_sharpness))
+    return 1.0 / (1.0 + power)
 
 
 def cached_latency(shape: KernelShape, machine: Machine) -> Numbers:
-    """Time until the first bytes arrive from the cache. [s].
+    """Time until the first bytes arrive from the cache, in a kernel that was not evicted from it. [s].
 
     It grows with the slices of the cache that a kernel touches, since the farthest one counts; bytes of the first
-    input and the output tell how many.
+    input and the output tell how many. A few blocks reach most of it.
     """
     touched = shape.bytes_moved * (2.0 / (2.0 + shape.operands))
-    return machine.cache_latency + machine.cache_spread * (1.0 - np.exp(touched / -machine.spread_bytes))
+    near: Numbers = bare(np.exp(touched / -machine.spread_bytes))
+    return machine.cache_latency + machine.cache_spread * (1.0 - near)
 
 
 def cache_time(shape: KernelShape, machine: Machine) -> Numbers:
-    """All bytes over the path between SMs and cache, and once more its latency beyond one wave of blocks. [s]."""
+    """All bytes over the path between SMs and cache. [s].
+
+    Notes
+    -----
+    Blocks of one wave have all their loads in flight at once. Where there are more, a block starts to load only when
+    another has stored, so fewer bytes are in flight and the rate is lower: 5.7 instead of 7.1 TB/s on an H200, where
+    one block more than a wave takes 0.5 us longer.
+    """
     wave = machine.sms * machine.resident_threads / shape.threads
-    return shape.bytes_moved / machine.cache_bandwidth + machine.wave_latency * flag(shape.blocks > wave)
+    return shape.bytes_moved / either(shape.blocks > wave, machine.cache_bandwidth, machine.wave_bandwidth)
 
 
 def busiest_sm_elements(shape: KernelShape, machine: Machine, *, whole_blocks: bool) -> Numbers:
     """Elements of the SM with the most blocks: blocks are whole, so few of them leave SMs idle."""
     per_sm = shape.blocks / machine.sms
     if whole_blocks:
-        per_sm = np.ceil(per_sm)
+        per_sm = ceiling(per_sm)
     return per_sm * (shape.threads * shape.vector)
 
 
@@ -211,38 +185,48 @@ def stream_share(body: Numbers) -> Numbers:
     return SMALLEST_GAP + (1.0 - SMALLEST_GAP) * (body / (body + DRAIN))
 
 
-def shape_times(shape: KernelShape, machine: Machine, effects: frozenset[str]) -> ShapeTimes:
-    """Return the times that do not depend on where the bytes come from; what is not in `effects` takes none."""
-    issue = special = thread = apart = cache = dispatch = ZERO
+def layout_times(shape: KernelShape, machine: Machine, effects: frozenset[str]) -> LayoutTimes:
+    """Return the times that kernels of one size with as many operands share; what is not in `effects` takes none."""
+    cached = extra = cache = dispatch = ZERO
+    if "latency" in effects:
+        operands, rows = shape.operands * machine.operand_latency, (shape.rows > 0) * machine.row_latency
+        cached, extra = cached_latency(shape, machine) + operands + rows, operands + ROW_BESIDE * rows
     if "cache" in effects:
         cache = cache_time(shape, machine)
     if "blocks" in effects:
         dispatch = dispatch_time(shape, machine)
-    unit_8 = ZERO
-    if "arithmetic" in effects:
-        elements = busiest_sm_elements(shape, machine, whole_blocks="blocks" in effects)
-        rate = machine.clock * machine.issue_per_clock * machine.issue_share
-        issue = elements * (shape.slots / rate)
-        if isinstance(shape.special, np.ndarray) or shape.special:
-            special = elements * (shape.special / (machine.clock * machine.special_per_clock * machine.special_share))
-        thread = shape.serial * (shape.vector / machine.clock)
-        unit_8 = _eighth(special) + _eighth(thread)
-        own_8 = _eighth(elements * ((shape.slots - shape.overhead) / rate)) + unit_8
-        waves = shape.blocks * (shape.threads / (machine.sms * machine.resident_threads))
-        apart = _root(_root(_root(own_8))) / larger(waves, ONE)
-    operands, rows = shape.operands * machine.operand_latency, (shape.rows > 0) * machine.row_latency
-    return ShapeTimes(
-        cached_latency=cached_latency(shape, machine) + operands + rows if "latency" in effects else ZERO,
-        extra_latency=operands + ROW_BESIDE * rows if "latency" in effects else ZERO,
+    return LayoutTimes(
+        cached_latency=cached,
+        extra_latency=extra,
         cache=cache,
         dispatch=dispatch,
+        elements=busiest_sm_elements(shape, machine, whole_blocks="blocks" in effects),
+        waves=larger(shape.blocks * (shape.threads / (machine.sms * machine.resident_threads)), ONE),
+        cache_4=fourth(cache),
+        dispatch_8=eighth(dispatch),
+    )
+
+
+def shape_times(shape: KernelShape, layout: LayoutTimes, machine: Machine, effects: frozenset[str]) -> ShapeTimes:
+    """Return the times that do not depend on where the bytes come from; what is not in `effects` takes none."""
+    if "arithmetic" not in effects:
+        return ShapeTimes(layout, ZERO, ZERO, ZERO, ZERO, ZERO, layout.dispatch_8)
+    elements, special = layout.elements, ZERO
+    rate = machine.clock * machine.issue_per_clock * machine.issue_share
+    issue = elements * (shape.slots / rate)
+    if isinstance(shape.special, np.ndarray) or shape.special:
+        special = elements * (shape.special / (machine.clock * machine.special_per_clock * machine.special_share))
+    thread = shape.serial * (shape.vector / machine.clock)
+    unit_8 = eighth(special) + eighth(thread)
+    own_8 = eighth(elements * ((shape.slots - shape.overhead) / rate)) + unit_8
+    return ShapeTimes(
+        layout=layout,
         issue=issue,
         special=special,
         thread=thread,
-        apart=apart,
-        cache_4=_fourth(cache),
-        issue_4=_fourth(issue),
-        others_8=_eighth(dispatch) + unit_8,
+        apart=eighth_root(own_8) / layout.waves,
+        issue_4=fourth(issue),
+        others_8=layout.dispatch_8 + unit_8,
     )
 
 
@@ -252,6 +236,7 @@ def kernel_time(
     *,
     dram_load: Numbers,
     cold: Numbers,
+    evicted: Numbers,
     floor: Numbers,
     stream_gap: Numbers = ZERO,
     effects: frozenset[str],
@@ -268,6 +253,9 @@ def kernel_time(
         Bytes that memory serves, written ones counted for more, see `TURNAROUND`. [B]
     cold : float or ndarray
         Share of its first bytes that wait for memory rather than the cache.
+    evicted : float or ndarray
+        Share of what a launch itself needs (code, arguments, its descriptor) that has left the cache since the same
+        kernel ran last. Where the first bytes come from memory that wait hides this one.
     floor : float or ndarray
         What it costs to start and end. [s]
     stream_gap : float or ndarray
@@ -281,11 +269,13 @@ def kernel_time(
     maxima are made of, so that each root is taken once; and what the first wave cannot overlap.
     """
     dram = dram_load / (machine.bandwidth if "bandwidth" in effects else machine.peak_bandwidth)
-    first = machine.dram_latency if "latency" in effects else 0.0
-    latency = cold * (first + times.extra_latency) + (1.0 - cold) * times.cached_latency
-    memory_4 = times.cache_4 + _fourth(dram)
-    body = _root(_root(_root(_square(memory_4 + times.issue_4) + times.others_8)))
-    body = body + FIRST_WAVE * smaller(_root(_root(memory_4)), times.apart)
+    first, again = (machine.dram_latency, machine.evicted_latency) if "latency" in effects else (0.0, 0.0)
+    layout = times.layout
+    latency = cold * (first + layout.extra_latency) + (1.0 - cold) * (layout.cached_latency + again * evicted)
+    memory_4 = layout.cache_4 + fourth(dram)
+    throughput_4 = memory_4 + times.issue_4
+    body = eighth_root(throughput_4 * throughput_4 + times.others_8)
+    body = body + FIRST_WAVE * smaller(fourth_root(memory_4), times.apart)
     if isinstance(stream_gap, np.ndarray) or stream_gap:
         floor = floor + stream_gap * stream_share(body)
     return KernelTime(times, floor, latency, dram, body)

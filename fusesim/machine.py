@@ -41,8 +41,9 @@ class Machine:
     Measured: `floor` of one kernel in a graph, `stream_gap` that a stream adds behind a long one, `idle` that one
     chain from idle adds, `replay` of a graph; `dram_latency` of the first touch of memory and `cache_latency` of the
     cache, which grows by `cache_spread` as a kernel touches more than `spread_bytes`, so more slices of it;
-    `operand_latency` per extra tensor, `row_latency` where there are rows; `bandwidth` of memory and
-    `cache_bandwidth` that kernels reach; `wave_latency`, paid once there are more blocks than can be resident;
+    `evicted_latency` of a launch whose own data left the cache; `operand_latency` per extra tensor, `row_latency`
+    where there are rows; `bandwidth` of memory and `cache_bandwidth` that kernels reach, or `wave_bandwidth` while
+    all their blocks are resident;
     `cache_reach`, the share of the cache beyond which reused data is lost, and `cache_sharpness` of that edge;
     `issue_share` and `special_share` of the peak issue rates; `dispatch`, blocks that start per second.
     """
@@ -62,11 +63,12 @@ class Machine:
     cache_latency: float
     cache_spread: float
     spread_bytes: float
+    evicted_latency: float
     operand_latency: float
     row_latency: float
     bandwidth: float
     cache_bandwidth: float
-    wave_latency: float
+    wave_bandwidth: float
     cache_reach: float
     cache_sharpness: float
     issue_share: float
@@ -91,11 +93,12 @@ PARAMETERS: Final = {
     "cache_latency": Parameter("s", 5e-8, 3e-6),
     "cache_spread": Parameter("s", 0.0, 3e-6),
     "spread_bytes": Parameter("B", 1e3, 1e8),
+    "evicted_latency": Parameter("s", 0.0, 3e-6),
     "operand_latency": Parameter("s", 0.0, 2e-6),
     "row_latency": Parameter("s", 0.0, 2e-6),
     "bandwidth": Parameter("B/s", 1e10, 1e14),
     "cache_bandwidth": Parameter("B/s", 1e10, 1e15),
-    "wave_latency": Parameter("s", 0.0, 5e-6),
+    "wave_bandwidth": Parameter("B/s", 1e10, 1e15),
     "cache_reach": Parameter("1", 0.1, 1.2),
     "cache_sharpness": Parameter("1", 1.0, 40.0),
     "issue_share": Parameter("1", 0.3, 1.0),

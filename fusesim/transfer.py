@@ -17,16 +17,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fusesim.calibration import Calibration, Fitted, Residuals
-from fusesim.kernel import SMALLEST_GAP, soft_maximum
+from fusesim.calibration import Calibration, Fitted, Spread
+from fusesim.kernel import SMALLEST_GAP
+from fusesim.overlap import soft_maximum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fusesim.calibration import Source
     from fusesim.hardware import HardwareProfile
 
-WIDENING: Final = {"launch": (1.28, 1.25), "dram": (1.12, 1.28), "l2": (1.25, 1.25), "arithmetic": (1.25, 1.25)}
-"""Factors by which the lower end of an interval falls and the upper one rises, by regime.
+WIDENING: Final[dict[Source, tuple[float, float]]] = {
+    "launch": (1.28, 1.25),
+    "dram": (1.12, 1.28),
+    "l2": (1.25, 1.25),
+    "arithmetic": (1.25, 1.25),
+    "thread": (1.25, 1.25),
+    "start": (1.25, 1.25),
+    "all": (1.0, 1.0),
+}
+"""Factors by which the lower end of an interval falls and the upper one rises, by what it comes from.
 
 dram: two ops on an H100, fused and not, by a public benchmark (tests/reference) whose harness alone costs about 7 us.
 Where that is less than half of the time, they take 1.04 to 1.4 times as long as predicted, the longer the nearer:
@@ -34,8 +44,8 @@ the harness is in the measurement and not in the prediction. Published copies re
 dozen parts, where ours reach 0.90 on the H200: times up to 1.2 times as long, hardly any shorter.
 launch: published periods of small kernels of five NVIDIA parts lie between 0.85 and 1.22 times the H200's in a graph
 and between 0.86 and 1.37 times on a stream.
-l2, arithmetic: no public measurement isolates them. Two reports of the GH200's cache differ by 1.12; this is twice
-that.
+l2, arithmetic, thread, start: no public measurement isolates them. Two reports of the GH200's cache differ by 1.12;
+this is twice that.
 """
 
 EXTRA_SIGMA: Final = 0.15
@@ -59,7 +69,7 @@ def transfer(calibration: Calibration, source: HardwareProfile, target: Hardware
     Returns
     -------
     Calibration
-        Named after both devices, `transferred_from` set, parameters scaled, their sigma and the residuals widened.
+        Named after both devices, `transferred_from` set, parameters scaled, their sigma and the spreads widened.
     """
     scale = _scales(source, target)
     parameters = {}
@@ -72,21 +82,16 @@ def transfer(calibration: Calibration, source: HardwareProfile, target: Hardware
     _move(parameters, "stream_gap", gap / SMALLEST_GAP, least=0.0)  # published gaps are those of the smallest kernels
     bandwidth = _memory_rate(calibration, parameters["cache_bandwidth"].value, source, target)
     parameters["bandwidth"] = parameters["bandwidth"].model_copy(update={"value": bandwidth})
-    residuals = {
-        regime: Residuals(
-            cases=found.cases,
-            median_error=found.median_error,
-            low=found.low / WIDENING[regime][0],
-            high=found.high * WIDENING[regime][1],
-        )
-        for regime, found in calibration.residuals.items()
+    spreads = {
+        source: Spread(low=spread.low / WIDENING[source][0], high=spread.high * WIDENING[source][1])
+        for source, spread in calibration.spreads.items()
     }
     return calibration.model_copy(
         update={
             "name": f"{target.id} (transferred from {calibration.name})",
             "device": target.id,
             "parameters": parameters,
-            "residuals": residuals,
+            "spreads": spreads,
             "transferred_from": calibration.name,
         }
     )
@@ -102,6 +107,7 @@ def _scales(source: HardwareProfile, target: HardwareProfile) -> dict[str, float
     sms = ratio(*(p.chip.sms.si if p.chip.sms else None for p in (source, target)))
     return {
         "cache_bandwidth": sms * clock,
+        "wave_bandwidth": sms * clock,
         "dispatch": clock,
     }
 

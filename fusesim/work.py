@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fusesim.arrays import bare
+
 if TYPE_CHECKING:
     from fusesim.arrays import Numbers
 
@@ -32,6 +34,19 @@ class Chain:
     elements: Numbers
     row: Numbers
     itemsize: int
+
+
+def bare_chain(chain: Chain) -> Chain:
+    """Return the chain with its scalars as plain floats."""
+    return Chain(
+        ops=bare(chain.ops),
+        flops=bare(chain.flops),
+        tensors=chain.tensors,
+        rows=chain.rows,
+        elements=bare(chain.elements),
+        row=bare(chain.row),
+        itemsize=chain.itemsize,
+    )
 
 
 def bytes_read(chain: Chain, kernels: Numbers) -> Numbers:

@@ -69,6 +69,7 @@ LINES = (
     ),
     Line(name="their saving (mixes)", wanted=graph("cuda", "judge"), saving=True, median=0.02, p90=0.12),
     Line(name="CuPy's kernels, graph (both)", wanted=graph("cupy", "cupy-judge", CHAINS), median=0.02, p90=0.06),
+    Line(name=f"graphs of one to eight passes ({OWN})", wanted=graph("cuda", "few-passes"), median=0.03, p90=0.08),
     Line(name="stream, device-bound (both)", wanted=long_on_a_stream, median=0.02, p90=0.06),
     Line(name=f"one chain from idle ({OWN})", wanted=mode("latency", "stream-judge"), host=True, median=0.06, p90=0.15),
     Line(name=f"five ops from C++, stream ({LESSON})", wanted=mode("stream", MODES), host=True, median=0.03, p90=0.08),

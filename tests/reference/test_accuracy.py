@@ -18,9 +18,10 @@ accuracy = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(accuracy)
 
 MISSED = {
-    "their saving (mixes)": (0.031, 0.12),  # target 2 / 12 %: fused mixes of heavy ops scatter by 4 %
+    "their saving (mixes)": (0.023, 0.12),  # target 2 / 12 %: fused mixes of heavy ops scatter by 4 %
+    "chains, graph (h200_chains.json)": (0.017, 0.06),  # target 1.5 / 6 %: that H200 takes 1 % longer than ours
 }
-COVERAGE = (0.85, 0.97)  # target 85 to 95 %
+COVERAGE = (0.85, 0.95)
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +43,25 @@ def test_intervals_cover_and_are_sharp(rows):
     graphs = [row for row in rows if row.mode == "graph"]
     found = validate.grade(validate.device_bound(validate.compare(graphs, device=accuracy.DEVICE).times))
     assert COVERAGE[0] <= found.coverage <= COVERAGE[1]
-    assert found.half_width <= 0.10  # target: three times the median error
+    assert found.half_width <= 3 * found.median
     saving = validate.grade(validate.compare(graphs, device=accuracy.DEVICE).savings)
-    assert saving.coverage >= 0.8
+    assert COVERAGE[0] <= saving.coverage <= 0.97
+
+
+@pytest.mark.parametrize("name", [accuracy.OTHER, accuracy.LESSON])
+def test_intervals_hold_what_no_number_of_theirs_came_from(rows, name):
+    graphs = [row for row in rows if row.mode == "graph" and row.source == name]
+    found = validate.grade(validate.compare(graphs, device=accuracy.DEVICE).times)
+    assert found.coverage >= COVERAGE[0]
+
+
+def test_intervals_hold_another_run_from_idle_and_with_few_passes():
+    rows = accuracy.readers.read_measured(HERE / "h200_second_run.json").rows
+    for suite, mode in (("stream-judge", "latency"), ("stream-judge", "stream"), ("few-passes", "graph")):
+        mine = [row for row in rows if (row.suite, row.mode) == (suite, mode)]
+        found = validate.grade(validate.compare(mine, device=accuracy.DEVICE).times)
+        assert found.coverage >= 0.8, (suite, mode)
+        assert found.half_width <= 0.2, (suite, mode)
 
 
 @pytest.mark.parametrize("effect", EFFECTS)

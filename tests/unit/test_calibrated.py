@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusesim
+from fusesim.calibrated import BLOCK
 from fusesim.calibration import Calibration
 from fusesim.calibrations import find_calibration, load_calibration_file, shipped_calibrations
 from fusesim.errors import CalibrationError
@@ -64,9 +65,7 @@ def test_one_chain_from_idle_waits_for_the_host_and_its_last_kernel():
 
 
 def test_a_graph_has_no_host_and_shares_its_replay():
-    once, often = (
-        fusesim.price_chain(5, 4096, launch="graph", graph_repeats=r, host_interval=1e-3, **H200) for r in (1, 1000)
-    )
+    once, often = (fusesim.price_chain(5, 4096, launch="graph", graph_repeats=r, inputs=9, **H200) for r in (1, 1000))
     replay = shipped_calibrations()["h200-sxm"].parameters["replay"].value
     assert once.unfused.time - often.unfused.time == pytest.approx(replay * 0.999)
 
@@ -132,6 +131,19 @@ def test_arrays_equal_scalars_to_the_last_bit():
                 assert together.unfused.bound[i, j] == alone.unfused.bound
 
 
+@pytest.mark.parametrize("launch", ["stream", "latency", "graph"])
+def test_what_is_priced_block_by_block_is_what_is_priced_at_once(launch):
+    rows = BLOCK // 100  # three blocks of these and a rest
+    lengths, sizes = np.arange(1, 3 * rows + 8)[:, None] % 17 + 1, np.geomspace(1, 1e9, 100).round()
+    whole = fusesim.price_chain(lengths, sizes, launch=launch, inputs=lengths, dram_bandwidth=4e12 + lengths, **H200)
+    part = slice(rows - 3, rows + 3)
+    terms = {"inputs": lengths[part], "dram_bandwidth": 4e12 + lengths[part]}
+    some = fusesim.price_chain(lengths[part], sizes, launch=launch, **terms, **H200)
+    for side in ("unfused", "fused"):
+        assert (getattr(whole, side).time[part] == getattr(some, side).time).all()
+    assert whole.unfused.time[0, 0] == whole.unfused.parts.time[0, 0]
+
+
 def test_intervals_hold_the_price_and_are_sharp_where_measured():
     own, lent = (
         fusesim.price_chain(5, 10**8, launch="graph", device=d, model="calibrated") for d in ("h200-sxm", "a100")
@@ -165,7 +177,7 @@ def test_a_transferred_calibration_says_so_and_scales_with_the_datasheet():
     ratio = record.parameters["bandwidth"].value / base.parameters["bandwidth"].value
     assert 0.6 < ratio < 0.8  # 3.35 / 4.8 = 0.70, or a published share of it
     assert record.parameters["bandwidth"].sigma / record.parameters["bandwidth"].value > 0.1
-    assert record.residuals["dram"].high > base.residuals["dram"].high
+    assert record.spreads["dram"].high > base.spreads["dram"].high
 
 
 def test_a_calibration_is_taken_by_name_file_or_record(tmp_path):

@@ -11,10 +11,9 @@ from fusesim.kernel import (
     cached_latency,
     dispatch_time,
     kernel_time,
-    near_maximum,
+    layout_times,
     reused_share,
     shape_times,
-    soft_maximum,
 )
 from fusesim.machine import EFFECTS, Machine
 
@@ -35,11 +34,12 @@ MACHINE = Machine(
     cache_latency=3e-7,
     cache_spread=2e-7,
     spread_bytes=1e5,
+    evicted_latency=1e-7,
     operand_latency=5e-8,
     row_latency=2e-8,
     bandwidth=4e12,
     cache_bandwidth=8e12,
-    wave_latency=3e-7,
+    wave_bandwidth=10e12,
     cache_reach=0.5,
     cache_sharpness=6.0,
     issue_share=0.5,
@@ -65,25 +65,9 @@ def shape(elements=1 << 25, **fields):
     return KernelShape(**default | fields)
 
 
-def timed(kernel, *, dram_bytes, cold=1.0, effects=ALL):
-    times = shape_times(kernel, MACHINE, effects)
-    return kernel_time(times, MACHINE, dram_load=dram_bytes, cold=cold, floor=1e-6, effects=effects)
-
-
-@pytest.mark.parametrize("combine", [soft_maximum, near_maximum])
-def test_a_soft_maximum_lies_between_the_maximum_and_the_sum(combine):
-    for first, second in [(1e-6, 1e-6), (1e-6, 3e-6), (0.0, 2e-6), (5e-3, 1e-9)]:
-        assert max(first, second) <= combine(first, second) * (1 + 1e-12)
-        assert combine(first, second) <= first + second + 1e-18
-        assert combine(first, second) == pytest.approx(combine(second, first))
-
-
-def test_soft_maxima_leave_their_arguments_alone():
-    first, second = np.array([1e-6, 2e-6]), np.array([3e-6, 1e-6])
-    soft_maximum(first, second)
-    near_maximum(first, second)
-    assert first.tolist() == [1e-6, 2e-6]
-    assert second.tolist() == [3e-6, 1e-6]
+def timed(kernel, *, dram_bytes, cold=1.0, evicted=0.0, effects=ALL):
+    times = shape_times(kernel, layout_times(kernel, MACHINE, effects), MACHINE, effects)
+    return kernel_time(times, MACHINE, dram_load=dram_bytes, cold=cold, evicted=evicted, floor=1e-6, effects=effects)
 
 
 def test_half_of_the_data_stays_where_the_distance_is_the_reach():
@@ -100,12 +84,18 @@ def test_the_cache_is_slower_to_reach_the_more_of_it_a_kernel_touches():
     assert cached_latency(shape(elements=2048, bytes_moved=12288.0, operands=1), MACHINE) == pytest.approx(one)
 
 
-def test_a_second_wave_of_blocks_waits_once_more():
+def test_beyond_one_wave_of_blocks_fewer_bytes_are_in_flight():
     wave = 100 * 2048 // 256  # 800 blocks are resident at once
     one = shape(blocks=np.float64(wave), bytes_moved=8e6)
     two = shape(blocks=np.float64(wave + 1), bytes_moved=8e6)
-    assert cache_time(one, MACHINE) == pytest.approx(1e-6)  # 8 MB / 8 TB/s
-    assert cache_time(two, MACHINE) == pytest.approx(1.3e-6)
+    assert cache_time(one, MACHINE) == pytest.approx(0.8e-6)  # 8 MB / 10 TB/s
+    assert cache_time(two, MACHINE) == pytest.approx(1e-6)  # 8 MB / 8 TB/s
+
+
+@pytest.mark.parametrize(("cold", "waits"), [(0.0, 1.0), (0.25, 0.75), (1.0, 0.0)])
+def test_a_kernel_that_left_the_cache_starts_later_unless_it_waits_for_memory_anyway(cold, waits):
+    kept, gone = (timed(shape(), dram_bytes=1e6, cold=cold, evicted=share).latency for share in (0.0, 1.0))
+    assert gone - kept == pytest.approx(waits * 1e-7)
 
 
 def test_the_busiest_sm_has_whole_blocks():
