@@ -19,6 +19,7 @@ from fusesim.errors import (
     MeasurementError,
     PlanError,
 )
+from fusesim.frontends.torch import from_torch
 from fusesim.ops import OPS, Op
 from fusesim.records import ChainPrice, Price
 
@@ -38,6 +39,7 @@ __all__ = [
     "Price",
     "device",
     "devices",
+    "from_torch",
     "load_calibration",
     "load_device",
     "price_chain",

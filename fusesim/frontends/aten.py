@@ -7,9 +7,9 @@ and the graph says so. This file imports no framework.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from fusesim.frontends import aten_backward, aten_rules
+from fusesim.frontends import aten_backward, aten_gather, aten_rules
 from fusesim.frontends.aten_call import RULES, Call, dims_of, pointwise
 from fusesim.frontends.aten_tables import COPIES, FILLS, IOTAS, POINTWISE, RANDOM, REDUCTIONS, VIEWS
 from fusesim.tensor import Tensor
@@ -17,7 +17,7 @@ from fusesim.tensor import Tensor
 MOST_OPAQUE: Final = 60
 """Tensors that one opaque op reads; the rest go to further ones."""
 
-__all__ = ["aten_backward", "aten_rules", "known", "opaque", "translate"]
+__all__ = ["aten_backward", "aten_gather", "aten_rules", "known", "opaque", "translate"]
 
 
 def known(name: str, tags: frozenset[str] = frozenset()) -> bool:

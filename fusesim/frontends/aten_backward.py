@@ -76,7 +76,7 @@ def _convolution(call: Call) -> None:
     "_scaled_dot_product_flash_attention_for_cpu_backward",
 )
 def _attention(call: Call) -> None:
-    """The gradients of queries, keys and values, the scores computed again."""
+    """Map the gradients of queries, keys and values, the scores computed again."""
     names = ("query", "key", "value", "grad_out", "grad_out_", "out", "logsumexp", "attn_bias")
     outs = [place for place, region in enumerate(call.outs) if region is not None]
     call.emit("attention_backward", call.given(*names), outs, causal=call["is_causal"] or None)

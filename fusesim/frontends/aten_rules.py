@@ -17,7 +17,7 @@ POWERS: Final = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
 
 @rule("pow")
 def _power(call: Call) -> None:
-    """A power; a few exponents have kernels of their own."""
+    """Map a power; a few exponents have kernels of their own."""
     exponent = call["exponent"]
     kind = "" if isinstance(exponent, Tensor) or not isinstance(call["self"], Tensor) else POWERS.get(exponent, "")
     if kind:
@@ -30,7 +30,7 @@ def _power(call: Call) -> None:
 
 @rule("rsub")
 def _reversed_sub(call: Call) -> None:
-    """The second minus the first."""
+    """Map the second minus the first."""
     if isinstance(call["other"], Tensor):
         call.emit("sub", [call["other"], call["self"]])
     else:
@@ -62,7 +62,7 @@ def _lerp(call: Call) -> None:
 
 @rule("masked_fill")
 def _masked_fill(call: Call) -> None:
-    """A value where a mask says so."""
+    """Map a value where a mask says so."""
     value = call["value"]
     if isinstance(value, Tensor):
         call.emit("where", [call["mask"], value, call["self"]])
@@ -80,7 +80,7 @@ def _along(call: Call) -> None:
 
 @rule("mse_loss")
 def _mse_loss(call: Call) -> None:
-    """The squared differences, then their mean: two kernels."""
+    """Map the squared differences, then their mean: two kernels."""
     x, target = call["self"], call["target"]
     if call["reduction"] == 0:
         call.emit("squared_difference", [x, target])
@@ -118,13 +118,13 @@ def _matmul(call: Call) -> None:
 
 @rule("_scaled_mm")
 def _scaled_matmul(call: Call) -> None:
-    """A product of 8-bit matrices; the scales are a value or a row."""
+    """Map a product of 8-bit matrices; the scales are a value or a row."""
     call.emit("matmul", [call["self"], call["mat2"], *call.given("bias")], scaled=True)
 
 
 @rule("addmm", "baddbmm", "_addmm_activation")
 def _addmm(call: Call) -> None:
-    """A product plus a row or a matrix, in one kernel."""
+    """Map a product plus a row or a matrix, in one kernel."""
     first, second = ("batch1", "batch2") if call.name == "baddbmm" else ("mat1", "mat2")
     plus = call.given("self") if call["beta"] != 0 else []
     attrs = {key: call[key] for key in ("alpha", "beta") if call[key] not in {None, 1}}
@@ -151,7 +151,7 @@ def _vector_product(call: Call) -> None:
 
 @rule("convolution", "cudnn_convolution", "_convolution", "conv_depthwise3d", "_conv_depthwise2d")
 def _convolution(call: Call) -> None:
-    """A convolution, or the transposed one."""
+    """Map a convolution, or the transposed one."""
     inputs = [call["input"] if call["input"] is not None else call["self"], call["weight"], *call.given("bias")]
     attrs: dict[str, Any] = {key: tuple(call[key]) for key in ("stride", "padding", "dilation") if call[key]}
     call.emit("conv", inputs, groups=call["groups"] or 1, transposed=call["transposed"] or None, **attrs)
@@ -176,7 +176,7 @@ def _layer_norm(call: Call) -> None:
 
 @rule("native_group_norm")
 def _group_norm(call: Call) -> None:
-    """A norm over groups of channels."""
+    """Map a norm over groups of channels."""
     call.emit("group_norm", call.given("input", "weight", "bias"), [0, 1, 2], optional=2, groups=call["group"])
 
 
@@ -201,7 +201,7 @@ def _batch_norm(call: Call) -> None:
 
 @rule("nll_loss_forward", "nll_loss2d_forward")
 def _nll_loss(call: Call) -> None:
-    """The mean of minus the log-probabilities of targets; class weights are gathered with them."""
+    """Map the mean of minus the log-probabilities of targets; class weights are gathered with them."""
     call.emit("nll_loss", [call["self"], call["target"]], [0, 1], optional=1)
 
 
@@ -251,76 +251,3 @@ def _with_dim(call: Call, x: Tensor, dim: int) -> Tensor:
 def _pad(call: Call) -> None:
     """Values with others around them."""
     call.emit("pad", call.given("self", "grad_output", "src")[:1])
-
-
-@rule("embedding")
-def _embedding(call: Call) -> None:
-    """Rows of a table."""
-    call.emit("embedding", [call["weight"], call["indices"]])
-
-
-@rule("_embedding_bag_forward_only", "_embedding_bag")
-def _embedding_bag(call: Call) -> None:
-    """Sums of rows; places are kept only for a backward pass."""
-    inputs = [call["weight"], call["indices"], call["offsets"]]
-    outs = [place for place, region in enumerate(call.outs) if region is not None and 0 not in region.shape]
-    call.emit("embedding_bag", inputs, outs, optional=len(outs) - 1)
-
-
-@rule("index", "_unsafe_index", "index_select", "take", "take_along_dim")
-def _index(call: Call) -> None:
-    """Elements or rows by indices."""
-    indexed = call["indices"] if isinstance(call["indices"], list | tuple) else None
-    places = tuple(at for at, value in enumerate(indexed) if value is not None) if indexed else (call["dim"],)
-    call.emit("index", call.tensors, dims=places if places != (None,) else None)
-
-
-@rule("gather")
-def _gather(call: Call) -> None:
-    """Elements along a dimension."""
-    call.emit("gather", [call["self"], call["index"]], dim=call["dim"])
-
-
-@rule("scatter", "scatter_add", "scatter_reduce", "index_put", "_unsafe_index_put", "_index_put_impl", "index_add")
-@rule("index_copy", "index_fill", "put", "masked_scatter")
-def _scatter(call: Call) -> None:
-    """Values to places, written or added."""
-    adds = call["accumulate"] or call.name in {"scatter_add", "scatter_reduce", "index_add"}
-    call.emit("scatter", call.tensors, accumulate=adds or None)
-
-
-@rule("topk", "sort", "kthvalue", "mode", "median")
-def _sorted(call: Call) -> None:
-    """Values and their places."""
-    x = call["self"]
-    outs = [place for place, region in enumerate(call.outs) if region is not None]
-    dim = call["dim"] if call["dim"] is not None else -1
-    call.emit("topk" if call.name != "sort" else "sort", [x], outs, dims=dims_of(x, dim))
-
-
-@rule("max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d")
-@rule("_adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d", "fractional_max_pool2d", "avg_pool1d")
-def _pool(call: Call) -> None:
-    """The largest or the mean of windows; the largest's places are written whether read or not."""
-    window = {key: tuple(call[key]) for key in ("kernel_size", "stride", "padding") if call[key]}
-    mode = "max" if "max" in call.name else "mean"
-    call.emit("pool", call.given("self"), list(range(len(call.outs))), mode=mode, **window)
-
-
-@rule("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact2d")
-@rule("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d")
-@rule("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
-@rule("upsample_nearest2d_backward", "upsample_bilinear2d_backward", "upsample_bicubic2d_backward")
-@rule("upsample_nearest1d_backward", "upsample_linear1d_backward", "upsample_nearest3d_backward")
-def _upsample(call: Call) -> None:
-    """A larger picture, or the gradient of one."""
-    call.emit("upsample", call.tensors[:1])
-
-
-@rule("_thnn_fused_gru_cell", "_thnn_fused_lstm_cell")
-def _cell(call: Call) -> None:
-    """The element-wise part of a recurrent cell, one kernel."""
-    outs = list(range(len(call.outs)))
-    kind = "gru_cell" if "gru" in call.name else "lstm_cell"
-    names = ("input_gates", "hidden_gates", "hx", "cx", "input_bias", "hidden_bias")
-    call.emit(kind, call.given(*names), outs)

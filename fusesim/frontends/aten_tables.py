@@ -9,6 +9,12 @@ from typing import Final
 
 from fusesim.kinds import KINDS
 
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words of a text."""
+    return tuple(text.split())
+
+
 _SAME: Final = (
     "neg abs relu exp tanh rsqrt sin cos sqrt reciprocal log exp2 erf sign floor silu sigmoid log1p logical_not add "
     "sub mul maximum minimum div eq ne lt le gt ge logical_and logical_or bitwise_and bitwise_or bitwise_xor "
@@ -17,7 +23,7 @@ _SAME: Final = (
 )
 
 POINTWISE: Final = {
-    **{name: name for name in _SAME.split()},
+    **{name: name for name in _words(_SAME)},
     "negative": "neg",
     "ceil": "floor",
     "round": "floor",
@@ -67,54 +73,54 @@ REDUCTIONS: Final = {
 """Reductions to the kind of each."""
 
 COPIES: Final = frozenset(
-    (
+    _words(
         "clone repeat roll flip rot90 pixel_shuffle pixel_unshuffle channel_shuffle expand_copy view_copy "
         "permute_copy transpose_copy slice_copy select_copy unsqueeze_copy squeeze_copy as_strided_copy alias_copy "
         "detach_copy"
-    ).split()
+    )
 )
 """Ops that put the same values elsewhere."""
 
 FILLS: Final = frozenset(
-    (
+    _words(
         "zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full scalar_tensor fill zero "
         "_efficientzerotensor"
-    ).split()
+    )
 )
 """Ops that write one value everywhere."""
 
-IOTAS: Final = frozenset("arange linspace logspace eye tril_indices triu_indices range".split())
+IOTAS: Final = frozenset(_words("arange linspace logspace eye tril_indices triu_indices range"))
 """Ops that write a sequence of numbers."""
 
 RANDOM: Final = frozenset(
-    (
+    _words(
         "rand randn randint randperm rand_like randn_like randint_like normal normal_functional uniform bernoulli "
         "exponential random cauchy geometric log_normal"
-    ).split()
+    )
 )
 """Ops that write random numbers."""
 
-ALLOCATIONS: Final = frozenset("empty empty_like empty_strided new_empty new_empty_strided empty_permuted".split())
+ALLOCATIONS: Final = frozenset(_words("empty empty_like empty_strided new_empty new_empty_strided empty_permuted"))
 """Ops that only take memory."""
 
 VIEWS: Final = {
     **dict.fromkeys(
-        "view _unsafe_view reshape _reshape_alias unsqueeze squeeze flatten unflatten ravel view_as".split(), "view"
+        _words("view _unsafe_view reshape _reshape_alias unsqueeze squeeze flatten unflatten ravel view_as"), "view"
     ),
-    **dict.fromkeys("t transpose permute movedim swapaxes numpy_T".split(), "permute"),
+    **dict.fromkeys(_words("t transpose permute movedim swapaxes numpy_T"), "permute"),
     **dict.fromkeys(("expand", "expand_as"), "expand"),
-    **dict.fromkeys("slice narrow split unsafe_split split_with_sizes unsafe_split_with_sizes chunk".split(), "slice"),
+    **dict.fromkeys(_words("slice narrow split unsafe_split split_with_sizes unsafe_split_with_sizes chunk"), "slice"),
     **dict.fromkeys(("select", "unbind"), "select"),
     **dict.fromkeys(("as_strided", "diagonal", "unfold", "detach", "alias", "view_as_real"), "as_strided"),
 }
 """Ops that look at the same memory; any other that does is `as_strided`."""
 
 IGNORED: Final = frozenset(
-    (
+    _words(
         "lift_fresh lift sym_size sym_stride sym_numel sym_storage_offset device is_contiguous size stride "
         "is_pinned record_stream _assert_async _assert_tensor_metadata _has_compatible_shallow_copy_type "
         "_version retain_grad is_non_overlapping_and_dense is_strides_like_format dim layout set_data"
-    ).split()
+    )
 )
 """Ops that ask or say something and launch nothing."""
 

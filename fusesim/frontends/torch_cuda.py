@@ -6,7 +6,6 @@ shapes and types for which it does; all others are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +13,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from fusesim.frontends.torch_record import Recorder
 
 HALF: Final = (torch.bfloat16, torch.float16)
@@ -24,7 +25,7 @@ MOST_HEAD: Final = 256
 @contextmanager
 def as_on_cuda(recorder: Recorder) -> Iterator[None]:
     """Dispatch as on CUDA while the block runs."""
-    functions = {
+    functions: dict[str, Callable[..., Any]] = {
         "scaled_dot_product_attention": attention,
         "dropout": dropout,
         "rms_norm": lambda *args, **kwargs: rms_norm(recorder, *args, **kwargs),
@@ -45,7 +46,7 @@ def as_on_cuda(recorder: Recorder) -> Iterator[None]:
         library._destroy()  # noqa: SLF001 - PyTorch's own way to take a registration back
 
 
-class _NamedDevices(TorchFunctionMode):
+class _NamedDevices(TorchFunctionMode):  # type: ignore[misc]  # PyTorch may be missing
     """Makes devices that a program names the meta device: there need be no GPU to name one."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -67,7 +68,7 @@ def _no_device() -> None:
     """Start no device: nothing runs on one."""
 
 
-def attention(
+def attention(  # noqa: PLR0917 - PyTorch's signature
     query: Any,
     key: Any,
     value: Any,
@@ -120,7 +121,7 @@ def rms_norm(recorder: Recorder, input: Any, normalized_shape: Any, weight: Any 
     return _RmsNorm.apply(input, weight, shape, recorder)
 
 
-class _RmsNorm(torch.autograd.Function):
+class _RmsNorm(torch.autograd.Function):  # type: ignore[misc]  # PyTorch may be missing
     """The fused norm, forward and backward, recorded by hand: the meta device would take it apart."""
 
     @staticmethod
@@ -144,16 +145,16 @@ class _RmsNorm(torch.autograd.Function):
         return results[0], results[1], None, None
 
 
-def gru_cell(
+def gru_cell(  # noqa: PLR0917 - PyTorch's signature
     recorder: Recorder,
-    input: Any,
+    input: Any,  # noqa: A002
     hx: Any,
     w_ih: Any,
     w_hh: Any,
     b_ih: Any = None,
-    b_hh: Any = None,  # noqa: A002
+    b_hh: Any = None,
 ) -> Any:
-    """A GRU's step: two products, then one kernel; with gradients, taken apart."""
+    """Run a GRU's step: two products, then one kernel; with gradients, taken apart."""
     bound = {"hx": hx, "input_bias": b_ih, "hidden_bias": b_hh}
     gates = {"input_gates": input @ w_ih.t(), "hidden_gates": hx @ w_hh.t()}
     if torch.is_grad_enabled() and any(t.requires_grad for t in gates.values()):
@@ -167,16 +168,16 @@ def gru_cell(
     return made
 
 
-def lstm_cell(
+def lstm_cell(  # noqa: PLR0917 - PyTorch's signature
     recorder: Recorder,
-    input: Any,
+    input: Any,  # noqa: A002
     hx: Any,
     w_ih: Any,
     w_hh: Any,
     b_ih: Any = None,
-    b_hh: Any = None,  # noqa: A002
+    b_hh: Any = None,
 ) -> Any:
-    """An LSTM's step: two products, then one kernel; with gradients, taken apart."""
+    """Run an LSTM's step: two products, then one kernel; with gradients, taken apart."""
     h, c = hx
     bound = {"cx": c, "input_bias": b_ih, "hidden_bias": b_hh}
     gates = {"input_gates": input @ w_ih.t(), "hidden_gates": h @ w_hh.t()}

@@ -7,9 +7,7 @@ picks kernels by device; `fusesim.frontends.torch_cuda` picks those that a GPU w
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -21,29 +19,26 @@ from fusesim.frontends.aten import known, translate
 from fusesim.frontends.aten_call import Call
 from fusesim.frontends.aten_tables import ALLOCATIONS, IGNORED, VIEWS
 from fusesim.frontends.program import Program, Region
+from fusesim.frontends.torch_tensors import (
+    DTYPES,
+    META,
+    STAND_INS,
+    like_cudnn,
+    look_of,
+    mutated,
+    on_meta,
+    paused,
+    stem_of,
+    tensors_in,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from fusesim.graph import Graph
 
-DTYPES: Final = {
-    torch.float64: "fp64",
-    torch.float32: "fp32",
-    torch.bfloat16: "bf16",
-    torch.float16: "fp16",
-    torch.int64: "int64",
-    torch.int32: "int32",
-    torch.int16: "int16",
-    torch.int8: "int8",
-    torch.uint8: "uint8",
-    torch.bool: "bool",
-}
-STAND_INS: Final = {1: "int8", 2: "int16", 4: "int32", 8: "fp64", 16: "fp64"}
-"""Types that stand for others by their bytes."""
 
-META: Final = torch.device("meta")
-
-
-class Recorder(TorchDispatchMode):
+class Recorder(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missing
     """Records ops; `program` holds them. `stand_in` makes meta tensors of the caller's."""
 
     def __init__(self, name: str) -> None:
@@ -66,7 +61,7 @@ class Recorder(TorchDispatchMode):
                 f"a tensor of shape {tuple(tensor.shape)} is sparse, nested or quantised; from_torch reads dense "
                 "tensors: convert it with to_dense() or dequantize()"
             )
-        with _paused(), torch.inference_mode(mode=False), torch.no_grad():
+        with paused(), torch.inference_mode(mode=False), torch.no_grad():
             made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=META)
         if isinstance(tensor, torch.nn.Parameter):
             made = torch.nn.Parameter(made, requires_grad=tensor.requires_grad)
@@ -107,7 +102,7 @@ class Recorder(TorchDispatchMode):
         if self._on_host(func, args, kwargs):
             return func(*args, **kwargs)
         moved = name == "_to_copy" and kwargs.get("device", META) != META
-        args, kwargs = tree_map(self.converted, (args, _on_meta(func, kwargs)))
+        args, kwargs = tree_map(self.converted, (args, on_meta(func, kwargs)))
         if moved and kwargs.get("dtype") in {None, args[0].dtype} and kwargs.get("memory_format") is None:
             self.program.gap("copies between host and device are not priced")
             return torch.ops.aten.alias(args[0])
@@ -123,7 +118,7 @@ class Recorder(TorchDispatchMode):
     def _run(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an op and record it, or its parts where only those are known."""
         tags = frozenset(tag.name for tag in func.tags)
-        stem = _stem(name)
+        stem = stem_of(name)
         parts = torch._decomp.decomposition_table.get(func)  # noqa: SLF001 - see above
         if not known(stem, tags) and not func._schema.is_mutable and parts is not None and stem not in ALLOCATIONS:  # noqa: SLF001
             self.program.gap(f"aten.{stem} has no rule: priced as the parts that PyTorch says it has")
@@ -140,7 +135,7 @@ class Recorder(TorchDispatchMode):
                 f"{func} has no shape rule in PyTorch {torch.__version__}, so it cannot run without data; replace it "
                 f"or leave it out of the captured function ({str(error).splitlines()[0][:120]})"
             ) from error
-        result = _like_cudnn(stem, before, result)
+        result = like_cudnn(stem, before, result)
         self._record(func, stem, tags, before, result)
         return result
 
@@ -158,20 +153,20 @@ class Recorder(TorchDispatchMode):
 
     def _record(self, func: Any, stem: str, tags: frozenset[str], bound: dict[str, Any], result: Any) -> None:
         """Add an op that ran to the program."""
-        mutated = _mutated(func, bound)
+        written = mutated(func, bound)
         results = list(result) if isinstance(result, list | tuple) else [result]
-        if mutated and not any(isinstance(part, torch.Tensor) for part in results):
-            results = list(mutated)
+        if written and not any(isinstance(part, torch.Tensor) for part in results):
+            results = list(written)
         if stem in ALLOCATIONS:
             for made in results:
                 self.program.allocate(self.region(made))
             return
-        if not mutated and self._looks(stem, bound, results):
+        if not written and self._looks(stem, bound, results):
             return
         if stem.startswith("_foreach_"):
-            self._foreach(stem.removeprefix("_foreach_"), tags, bound, results, mutated)
+            self._foreach(stem.removeprefix("_foreach_"), tags, bound, results, written)
             return
-        self.record(stem, bound, results, tags=tags, mutated=mutated)
+        self.record(stem, bound, results, tags=tags, mutated=written)
 
     def record(
         self,
@@ -216,7 +211,7 @@ class Recorder(TorchDispatchMode):
 
     def _looks(self, stem: str, bound: dict[str, Any], results: Sequence[Any]) -> bool:
         """Note results that are views of an argument; say whether they all are."""
-        sources = {self._storage(tensor): tensor for tensor in _tensors(bound.values())}
+        sources = {self._storage(tensor): tensor for tensor in tensors_in(bound.values())}
         views = [part for part in results if isinstance(part, torch.Tensor)]
         if not views or any(self._storage(part) not in sources for part in views):
             return False
@@ -225,7 +220,10 @@ class Recorder(TorchDispatchMode):
             if self.region(source) != self.region(part):
                 self._read_labelled(source)
                 self.program.view(
-                    self.region(source), self.region(part), VIEWS.get(stem, "as_strided"), **_look(stem, bound, source)
+                    self.region(source),
+                    self.region(part),
+                    VIEWS.get(stem, "as_strided"),
+                    **look_of(stem, bound, source),
                 )
         return True
 
@@ -291,7 +289,7 @@ class Recorder(TorchDispatchMode):
 
     def _on_host(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether an op only handles numbers on the host."""
-        tensors = list(_tensors([*args, *kwargs.values()]))
+        tensors = list(tensors_in([*args, *kwargs.values()]))
         device = kwargs.get("device")
         if not tensors or any(tensor.is_meta or tensor.dim() or tensor.requires_grad for tensor in tensors):
             return False
@@ -315,74 +313,3 @@ class Recorder(TorchDispatchMode):
             self.program.gap(
                 "torch.autocast has no effect here: convert the module, for example with .to(torch.bfloat16)"
             )
-
-
-@contextmanager
-def _paused() -> Iterator[None]:
-    """Leave recording for a while."""
-    with torch.utils._python_dispatch._disable_current_modes():  # noqa: SLF001 - PyTorch offers no other way
-        yield
-
-
-def _stem(name: str) -> str:
-    """Return an op's name without the underscore of its in-place form."""
-    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
-
-
-def _tensors(values: Any) -> Iterator[torch.Tensor]:
-    """Iterate over tensors in arguments."""
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _tensors(value)
-
-
-def _mutated(func: Any, bound: dict[str, Any]) -> list[torch.Tensor]:
-    """Return the arguments that an op writes."""
-    found: list[torch.Tensor] = []
-    for argument in func._schema.arguments:  # noqa: SLF001
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            found.extend(_tensors([bound[argument.name]]))
-    return [] if "batch_norm" in func.name() else found
-
-
-def _like_cudnn(stem: str, bound: dict[str, Any], result: Any) -> Any:
-    """Return a convolution's result channels last where its input or weight is, as cuDNN does; others as they are."""
-    last = torch.channels_last
-    if stem not in {"convolution", "convolution_backward"} or bound["weight"].dim() != 4:  # noqa: PLR2004
-        return result
-    operands = [bound[name] for name in ("input", "weight", "grad_output") if bound.get(name) is not None]
-    strided = [part for part in operands if not part.is_contiguous()]
-    if not any(part.is_contiguous(memory_format=last) for part in strided):
-        return result
-    with _paused():
-        parts = list(result) if isinstance(result, tuple) else [result]
-        wide = [part.to(memory_format=last) if part is not None and part.dim() == 4 else part for part in parts]  # noqa: PLR2004
-    return tuple(wide) if isinstance(result, tuple) else wide[0]
-
-
-def _on_meta(func: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return an op's arguments with every device made meta."""
-    if any(argument.name == "device" for argument in func._schema.arguments):  # noqa: SLF001
-        kwargs["device"] = META
-        kwargs.pop("pin_memory", None)
-    return kwargs
-
-
-def _look(stem: str, bound: dict[str, Any], source: torch.Tensor) -> dict[str, Any]:
-    """Return the settings of a view."""
-    rank = max(source.dim(), 1)
-    if stem == "permute":
-        return {"order": tuple(dim % rank for dim in bound["dims"])}
-    if stem in {"t", "transpose"}:
-        first, second = (0, source.dim() - 1) if stem == "t" else (bound["dim0"] % rank, bound["dim1"] % rank)
-        order = list(range(source.dim()))
-        if order:
-            order[first], order[second] = order[second], order[first]
-        return {"order": tuple(order)}
-    if stem == "slice":
-        return {"dim": bound["dim"] % rank, "start": bound["start"] or 0}
-    if stem == "select":
-        return {"dim": bound["dim"] % rank, "place": bound["index"]}
-    return {}

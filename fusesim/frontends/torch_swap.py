@@ -6,7 +6,6 @@ Everything is put back when the block ends, whatever happens in it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,8 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from fusesim.frontends.torch_record import Recorder
 
 
@@ -26,8 +27,8 @@ def stood_in(program: Any, recorder: Recorder) -> Iterator[list[tuple[str, torch
         if isinstance(program, torch.nn.Module):
             modules.append(("", program))
         else:
-            for name, value, setter in _captured(program):
-                _sort(name, value, setter, modules, optimizers, recorder, stack)
+            for found in _captured(program):
+                _sort(found, modules, optimizers, recorder, stack)
         for name, module in modules:
             stack.enter_context(_module(name, module, recorder))
         for optimizer in optimizers:
@@ -39,15 +40,14 @@ def stood_in(program: Any, recorder: Recorder) -> Iterator[list[tuple[str, torch
 
 
 def _sort(
-    name: str,
-    value: Any,
-    setter: Callable[[Any], None] | None,
+    found: tuple[str, Any, Callable[[Any], None] | None],
     modules: list[tuple[str, torch.nn.Module]],
     optimizers: list[torch.optim.Optimizer],
     recorder: Recorder,
     stack: ExitStack,
 ) -> None:
     """Note a captured value by what it is; plain containers of tensors are replaced at once."""
+    name, value, setter = found
     if isinstance(value, torch.nn.Module):
         modules.append((name, value))
     elif isinstance(value, torch.optim.Optimizer):

@@ -87,6 +87,11 @@ class Cell(nn.Module):
         return torch.sigmoid(o) * torch.tanh(c), c
 
 
+class SelfAttention(nn.MultiheadAttention):
+    def forward(self, x):
+        return super().forward(x, x, x)
+
+
 def attend(**kwargs):
     return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **kwargs)
 
@@ -111,11 +116,11 @@ FORWARD = {
     "lstm cell by hand": (Cell, (meta(4, 8), meta(4, 16), meta(4, 16))),
     "gru cell": (lambda: nn.GRUCell(16, 32), (meta(4, 16), meta(4, 32))),
     "lstm": (lambda: nn.LSTM(16, 32, batch_first=True), (meta(4, 5, 16),)),
-    "attention": (lambda: attend(), (meta(*HEADS),) * 3),
+    "attention": (attend, (meta(*HEADS),) * 3),
     "attention, causal": (lambda: attend(is_causal=True), (meta(*HEADS),) * 3),
     "attention, scaled": (lambda: attend(scale=0.1), (meta(*HEADS),) * 3),
-    "attention of 3 dimensions": (lambda: attend(), (meta(4, 16, 8),) * 3),
-    "multi-head attention": (lambda: lambda x, m=nn.MultiheadAttention(32, 4): m(x, x, x), (meta(8, 2, 32),)),
+    "attention of 3 dimensions": (attend, (meta(4, 16, 8),) * 3),
+    "multi-head attention": (lambda: SelfAttention(32, 4), (meta(8, 2, 32),)),
     "encoder layer": (lambda: nn.TransformerEncoderLayer(64, 4, 256, batch_first=True), (meta(2, 16, 64),)),
     "decoder layer": (
         lambda: nn.TransformerDecoderLayer(64, 4, 256, batch_first=True),
