@@ -21,6 +21,8 @@ HALF: Final = (torch.bfloat16, torch.float16)
 MOST_HEAD: Final = 256
 """Largest head that the 16-bit attention kernels take."""
 
+NO_AUTOCAST: Final = "torch.autocast has no effect here: convert the module, for example with .to(torch.bfloat16)"
+
 
 @contextmanager
 def as_on_cuda(recorder: Recorder) -> Iterator[None]:
@@ -34,14 +36,24 @@ def as_on_cuda(recorder: Recorder) -> Iterator[None]:
     }
     library = torch.library.Library("aten", "IMPL")
     lazy = torch.cuda._lazy_init  # noqa: SLF001 - a program may name "cuda" where there is none
+    enter = torch.autocast.__enter__
+
+    def entered(context: Any) -> Any:
+        recorder.program.gap(NO_AUTOCAST)
+        return enter(context)
+
+    if torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu"):
+        recorder.program.gap(NO_AUTOCAST)
     try:
         for name, function in functions.items():
             library.impl(name, function, "AutogradMeta")
         torch.cuda._lazy_init = _no_device  # noqa: SLF001
+        torch.autocast.__enter__ = entered
         recorder.overrides.update(functions)
         with _NamedDevices():
             yield
     finally:
+        torch.autocast.__enter__ = enter
         torch.cuda._lazy_init = lazy  # noqa: SLF001
         library._destroy()  # noqa: SLF001 - PyTorch's own way to take a registration back
 

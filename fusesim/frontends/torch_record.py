@@ -126,6 +126,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missi
                 return parts(*args, **kwargs)
         before = self._arguments(func, args, kwargs)
         self._collect()
+        seen = self._seen(args[0]) if stem in VIEWS and func._schema.is_mutable else None  # noqa: SLF001
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -135,9 +136,17 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missi
                 f"{func} has no shape rule in PyTorch {torch.__version__}, so it cannot run without data; replace it "
                 f"or leave it out of the captured function ({str(error).splitlines()[0][:120]})"
             ) from error
+        if seen is not None:
+            self.program.view(seen, self.region(args[0]), VIEWS[stem])
+            return result
         result = like_cudnn(stem, before, result)
         self._record(func, stem, tags, before, result)
         return result
+
+    def _seen(self, tensor: torch.Tensor) -> Region:
+        """Return how a tensor looks at its memory before an op makes it look otherwise."""
+        self._read_labelled(tensor)
+        return self.region(tensor)
 
     def _arguments(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments by name, defaults filled in."""
@@ -308,8 +317,4 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missi
                 f"{what} depends on values, which do not exist here: only shapes do (aten.{name}"
                 f"{' in ' + self.scopes[-1] if self.scopes else ''}); use a form of fixed shape, such as torch.where, "
                 "topk or a mask that multiplies, or capture the parts before and after it"
-            )
-        if torch.is_autocast_enabled("cuda") or torch.is_autocast_enabled("cpu"):
-            self.program.gap(
-                "torch.autocast has no effect here: convert the module, for example with .to(torch.bfloat16)"
             )

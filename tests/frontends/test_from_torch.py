@@ -266,6 +266,14 @@ def test_views_cost_nothing_and_strides_are_pytorchs():
     assert conv.tensors["conv"].strides == (8 * 36, 1, 6 * 8, 8)  # channels last in, channels last out
 
 
+def test_a_tensor_that_looks_otherwise_from_now_on_is_a_view():
+    graph = fusesim.from_torch(lambda x: x.exp().t_().neg(), meta(2, 3))
+    assert [node.kind for node in graph] == ["exp", "permute", "neg"]
+    pooled = fusesim.from_torch(nn.AdaptiveAvgPool2d(1), meta(2, 8, 4, 4).to(memory_format=torch.channels_last))
+    assert kinds(pooled) == ["mean"]
+    assert pooled.gaps == ()
+
+
 def test_gradients_and_optimizer_steps_of_real_modules_leave_them_untouched():
     model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
     optimizer = torch.optim.Adam(model.parameters())
@@ -368,6 +376,32 @@ def test_a_block_of_seventy_billion_parameters_needs_no_memory():
     graph = fusesim.from_torch(block, meta(1, 8, hidden))
     assert graph.total_flops > 2 * 8 * 3 * hidden * inner
     assert graph.input_bytes == 4 * (3 * hidden * inner + 8 * hidden)
+
+
+def test_autocast_is_a_stated_gap():
+    def f(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return x @ x
+
+    assert any("autocast" in gap for gap in fusesim.from_torch(f, meta(4, 4)).gaps)
+
+
+def test_a_cache_written_in_place_is_read_after_it():
+    def decode(q, keys, values, k, v):
+        keys[:, :, 5:6], values[:, :, 5:6] = k, v
+        return F.scaled_dot_product_attention(q, keys[:, :, :6], values[:, :, :6])
+
+    one, cache = (1, 4, 1, 64), (1, 4, 16, 64)
+    graph = fusesim.from_torch(decode, *[meta(*shape) for shape in (one, cache, cache, one, one)])
+    assert graph.predecessors["attention"] == ("copy_into", "copy_into_1")
+
+
+def test_lists_of_tensors_are_one_op_each():
+    graph = fusesim.from_torch(
+        lambda p, g: torch._foreach_add_(p, g, alpha=-0.1), [meta(4), meta(8)], [meta(4), meta(8)]
+    )
+    assert [graph.tensors[node.outputs[0]].shape for node in graph.paid_nodes] == [(4,), (8,)]
+    assert kinds(graph) == ["add", "add"]
 
 
 def test_compiled_functions_are_unwrapped():
