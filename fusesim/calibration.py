@@ -29,7 +29,7 @@ SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 class _Record(BaseModel):
     """Frozen, and every unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Fitted(_Record):

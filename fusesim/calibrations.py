@@ -108,6 +108,6 @@ def load_calibration_file(path: str | Path) -> Calibration:
     try:
         return Calibration.model_validate_json(text)
     except ValidationError as error:
-        raise CalibrationError(f"{file.name}: {store.first_problem(error)}") from error
+        raise CalibrationError(f"{file.name}: {store.first_problem(error, Calibration)}") from error
     except FusesimError as error:
         raise CalibrationError(f"{file.name}: {error}") from error

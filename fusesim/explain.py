@@ -149,10 +149,13 @@ def capacity(price: ChainPrice) -> list[str]:
 
 def provenance(price: ChainPrice) -> list[str]:
     """Say what the price rests on and how sure it is."""
+    like = price.unfused.parts.situation.style.like  # type: ignore[attr-defined]
+    own = [f"nothing was fitted to this path: its kernels are taken to be those of path {like}"] if like else []
     if price.unfused.kernels == 1:
-        return [f"priced by calibration {price.unfused.calibration}"]
+        return [f"priced by calibration {price.unfused.calibration}", *own]
     low, high = (units.format_quantity(float(end), units.TIME) for end in price.saving_interval)
-    return [f"the saving is {low} to {high} with 90 % confidence, by calibration {price.unfused.calibration}"]
+    sure = "if that holds" if like else "with 90 % confidence"
+    return [*own, f"the saving is {low} to {high} {sure}, by calibration {price.unfused.calibration}"]
 
 
 def one_side(price: Price) -> str:

@@ -118,15 +118,21 @@ def parse_device(table: dict[str, Any], name: str, where: str) -> HardwareProfil
 def first_problem(error: ValidationError, model: type[BaseModel] = HardwareProfile) -> str:
     """Say the first problem of validating a `model` in one sentence: key path, what is wrong, what to do."""
     problems = error.errors(include_url=False)
-    problem = min(
-        problems, key=lambda entry: entry["type"] != "extra_forbidden"
-    )  # a misspelt key explains a missing one
-    path = ".".join(excerpt(part) for part in problem["loc"])
+    problem = min(problems, key=_how_telling)
+    parts = problem["loc"]
+    if problem["type"] == "finite_number" and parts[-1:] == ("float",):
+        parts = parts[:-1]  # a number of several types: which one is not what is wrong
+    path = ".".join(excerpt(part) for part in parts if part != "[key]")
     more = f" ({error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if problem["type"] == "extra_forbidden":
         return f"{path}: unknown key; {_near_key(problem['loc'], model)}{more}"
     message = "missing; add it" if problem["type"] == "missing" else str(problem["msg"]).removeprefix("Value error, ")
     return f"{path}: {message}{more}" if path else f"{message}{more}"
+
+
+def _how_telling(problem: Any) -> int:
+    """Rank problems: a misspelt key explains a missing one, and NaN why a value is not of any other type."""
+    return {"extra_forbidden": 0, "finite_number": 1}.get(problem["type"], 2)
 
 
 def _near_key(location: tuple[int | str, ...], record: type[BaseModel]) -> str:

@@ -64,6 +64,8 @@ the scatter within a run does not show it."""
 HOSTS: Final = 2.2
 """Factor between the launch intervals of two hosts: from C++ they take 2.1 us (published) to 4.7 us, through CuPy 7 to
 20 us, with the same software on hosts of H200s. Nothing on the device tells which."""
+FEWEST_SIZES: Final = 10
+"""Fewer sizes do not tell a latency from a rate."""
 SUITES: Final = ("fit", "mix")
 HELD_OUT: Final = ("judge", "plain")
 
@@ -165,6 +167,9 @@ def _check_enough(fitted: Sequence[Row], held: Sequence[Row]) -> None:
         raise CalibrationError(f"only {len(fitted)} measured kernels to fit, {least} are needed; measure again")
     if len(held) < 40:  # noqa: PLR2004 - below that a 5 % quantile means nothing
         raise CalibrationError(f"only {len(held)} measured kernels to judge by, 40 are needed; measure again")
+    sizes = {row.elements for row in fitted}
+    if len(sizes) < FEWEST_SIZES:
+        raise CalibrationError(f"only {len(sizes)} sizes were measured, {FEWEST_SIZES} are needed; measure again")
     medians = np.array([row.median for row in fitted])
     if medians.max() < 10 * medians.min():
         raise CalibrationError("all measured times are alike, whatever the size: nothing was measured")

@@ -5,13 +5,14 @@ The bounds are wide: no GPU comes near them, while a file in other units, or of 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
 from fusesim import units
 from fusesim.calibrate.fit import fit
-from fusesim.errors import CalibrationError, MeasurementError
+from fusesim.errors import CalibrationError, MeasurementError, excerpt
 from fusesim.machine import PARAMETERS
 from fusesim.ops import OPS, find_dtype
 from fusesim.store import first_problem
@@ -55,12 +56,28 @@ def calibrate(measured: Measurements, profile: HardwareProfile, name: str) -> Ca
     """
     if measured.device != profile.id:
         raise MeasurementError(f"these are measurements of {measured.device}, not of {profile.id}")
+    _check_origin(measured, profile)
     for row in measured.of(kind="chain"):
         _check_possible(row, profile)
     try:
         return fit(measured, profile, name)
     except ValidationError as error:
         raise CalibrationError(f"the measurements give {first_problem(error)}") from error
+
+
+def _check_origin(measured: Measurements, profile: HardwareProfile) -> None:
+    """Refuse measurements that do not say where they were made, and a case that is there twice."""
+    if not measured.environment:
+        raise MeasurementError(
+            "the environment is empty, so nobody knows what was measured; give the file as it was saved"
+        )
+    sms, known = measured.environment.get("sms"), profile.chip.sms
+    if sms is not None and known is not None and sms != known.si:
+        raise MeasurementError(f"these are measurements of {excerpt(sms)} SMs, and {profile.id} has {known.si:.0f}")
+    counts = Counter(row.case.identity for row in measured.rows)
+    name, most = counts.most_common(1)[0] if counts else ("", 0)
+    if most > 1:
+        raise MeasurementError(f"{name} is there {most} times; each case is measured once")
 
 
 def _check_possible(row: Row, profile: HardwareProfile) -> None:

@@ -9,6 +9,7 @@ import click
 from fusesim import chains, report, units
 from fusesim.cli import shared
 from fusesim.inputs import MAX_BANDWIDTH, MAX_REPEATS, MAX_TIME, MIN_BANDWIDTH
+from fusesim.ops import find_ops
 
 
 @click.command()
@@ -39,8 +40,10 @@ def chain(*, as_json: bool, plot: str | None, device: str, device_file: str | No
     """  # noqa: D301 - \b is click's mark for lines that keep their breaks
     arguments = _arguments(device, device_file, options)
     price = chains.price_chain(**arguments)
+    for note in _notes(arguments):
+        click.echo(f"fusesim: note: {note}", err=True)
     if plot is not None:
-        shared.write_atomically(plot, shared.load_app("export").chain_html(**arguments))
+        shared.write_page(plot, shared.load_app("export").chain_html(**arguments))
     if as_json:
         shared.print_json(price.to_dict())
         return
@@ -54,6 +57,21 @@ def chain(*, as_json: bool, plot: str | None, device: str, device_file: str | No
         out.print(f"- {sentence}", soft_wrap=True)
     if plot is not None:
         out.print(f"charts: {plot}", soft_wrap=True)
+
+
+def _notes(arguments: dict[str, Any]) -> list[str]:
+    """Say which options change nothing."""
+    ops, graph = arguments["ops"], arguments["launch"].strip().lower() == "graph"
+    rows = not isinstance(ops, int) and any(op.rows for op in find_ops(ops))
+    unused = {
+        "--host-interval changes nothing in a graph: the device launches its nodes": (
+            graph and arguments["host_interval"] is not None
+        ),
+        "--replay-overhead changes nothing outside a graph": not graph and arguments["replay_overhead"] is not None,
+        "--graph-repeats changes nothing outside a graph": not graph and arguments["graph_repeats"] != 1,
+        "--row changes nothing: no op of the chain broadcasts a row": not rows and arguments["row"] is not None,
+    }
+    return [note for note, holds in unused.items() if holds]
 
 
 def _arguments(device: str, device_file: str | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -62,8 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("fusesim: interrupted", err=True)
         return INTERRUPTED
+    except (BrokenPipeError, SystemExit):  # the reader has seen enough, as `head` does; only over that click exits
+        _silence()
     except OSError as error:  # files are answered for where they are opened: this is standard output
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         click.echo(f"fusesim: cannot write the output: {error.strerror or error}", err=True)
         return BAD_INPUT
     return 0
+
+
+def _silence() -> None:
+    """Send what is still to be printed nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

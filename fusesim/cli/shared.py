@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from fusesim.hardware import HardwareProfile
 
+PAGES = (".html", ".htm")
+"""Endings of the files that a page may be written over."""
+
 WIDE = 240
 """Columns of a table that goes to a file or a pipe, where nothing says how wide a line may be."""
 
@@ -95,10 +98,18 @@ def print_json(record: Any) -> None:
     click.echo(json.dumps(record, indent=2, allow_nan=False))
 
 
+class _Console(Console):
+    """A console that leaves it to `main` what a reader means who left early."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise what was caught."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Return where tables go: as wide as the terminal, or wide where there is none."""
     plain = Console()
-    return Console(highlight=False, width=None if plain.is_terminal else WIDE, markup=False, emoji=False)
+    return _Console(highlight=False, width=None if plain.is_terminal else WIDE, markup=False, emoji=False)
 
 
 def print_table(out: Console, table: Table) -> None:
@@ -109,6 +120,19 @@ def print_table(out: Console, table: Table) -> None:
             column.min_width = max((cell_len(str(cell)) for cell in column.cells), default=0)
             column.no_wrap = False  # so that headings fold
     out.print(table, crop=False)
+
+
+def write_page(path: str, text: str) -> None:
+    """Write a web page, and never over anything else that is there.
+
+    Raises
+    ------
+    InputError
+        If there is a file that is no page, or it cannot be written there.
+    """
+    if Path(path).suffix.lower() not in PAGES and Path(path).is_file():
+        raise InputError(f'"{excerpt(path)}" exists and is no .html file; name another one')
+    write_atomically(path, text)
 
 
 def write_atomically(path: str, text: str) -> None:

@@ -52,6 +52,9 @@ def validate_command(
         raise InputError(f"--fail-above is {fail_above:g}; give a percentage from 0 upwards")
     if options["html"] is not None and any(_same(options["html"], file) for file in files):
         raise InputError(f"--html {excerpt(options['html'])} is one of the measurement files; name another one")
+    for place, file in enumerate(files):
+        if any(_same(other, file) for other in files[:place]):
+            raise InputError(f"{excerpt(file)} is given twice; name each file once")
     read = [readers.read_measured(file) for file in files]
     profile = _device(read, device, device_file)
     rows = readers.choose_suites((row for file in read for row in file.rows), suite)
@@ -62,7 +65,7 @@ def validate_command(
     heading = f"{len(rows)} times and {len(found.savings)} savings, {profile.name}, calibration {found.calibration}"
     if options["html"] is not None:
         page = shared.load_app("accuracy").accuracy_html(heading, found, steps)
-        shared.write_atomically(options["html"], page)
+        shared.write_page(options["html"], page)
     if options["as_json"]:
         shared.print_json(_record(profile, found, steps))
     else:

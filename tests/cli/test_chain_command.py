@@ -126,3 +126,34 @@ def test_plot_goes_to_a_file_or_nowhere(run, tmp_path, monkeypatch, where):
     assert outcome.err.startswith(f'fusesim: cannot write "{where}": ')
     assert outcome.err.count("\n") == 1
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_plot_replaces_nothing_but_a_page(run, tmp_path):
+    file = tmp_path / "notes.md"
+    file.write_text("mine", encoding="utf-8")
+    outcome = run("chain", "--plot", file)
+    assert (outcome.code, file.read_text(encoding="utf-8")) == (1, "mine")
+    assert outcome.err.endswith('" exists and is no .html file; name another one\n')
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--launch graph --model calibrated --host-interval 3us", "--host-interval changes nothing in a graph"),
+        ("--replay-overhead 3us", "--replay-overhead changes nothing outside a graph"),
+        ("--graph-repeats 3", "--graph-repeats changes nothing outside a graph"),
+        ("--ops add,mul --row 64", "--row changes nothing: no op"),
+    ],
+)
+def test_an_option_that_changes_nothing_is_told(run, options, words):
+    outcome = run("chain", "--json", *options.split())
+    assert outcome.code == 0
+    assert outcome.err.startswith(f"fusesim: note: {words}")
+    assert json.loads(outcome.out)["speedup"] > 1
+
+
+@pytest.mark.parametrize(("path", "said"), [("cuda", False), ("cupy", False), ("torch", True), ("inductor", True)])
+def test_a_path_that_nothing_was_fitted_to_says_so(run, path, said):
+    outcome = run("chain", "--model", "calibrated", "--path", path)
+    assert ("nothing was fitted to this path: its kernels are taken to be those of path cuda" in outcome.out) == said
+    assert ("with 90 % confidence" in outcome.out) != said

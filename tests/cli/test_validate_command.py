@@ -139,3 +139,9 @@ def test_the_page_does_not_replace_a_measurement_file(run, tiny):
     assert outcome.code == 1
     assert "is one of the measurement files; name another one" in outcome.err
     assert Path(name).read_bytes() == before
+
+
+def test_a_file_counts_once(run):
+    outcome = run("validate", CHAINS, CHAINS.parent / "." / CHAINS.name)
+    assert outcome.code == 1
+    assert outcome.err.endswith("is given twice; name each file once\n")

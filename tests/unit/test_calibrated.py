@@ -233,7 +233,17 @@ def broken(change):
 
 FAULTS = {
     "not JSON": (lambda: "{", "Invalid JSON"),
-    "unknown key": (lambda: broken(lambda r: r.update(colour="red")), "colour"),
+    "unknown key": (lambda: broken(lambda r: r.update(colour="red")), "colour: unknown key; known keys: schema_, name"),
+    "misspelt key": (
+        lambda: broken(lambda r: r["parameters"]["floor"].update(vaule=1)),
+        'parameters.floor.vaule: unknown key; did you mean "value"?',
+    ),
+    "a path that is none": (lambda: broken(lambda r: r["paths"].update(jax=r["paths"]["cuda"])), "paths.jax: Input"),
+    "spread missing": (lambda: broken(lambda r: r["spreads"].pop("thread")), "spreads: thread missing"),
+    "environment not a number": (
+        lambda: broken(lambda r: r["environment"].update(clock_max=float("nan"))),
+        "environment.clock_max: Input should be a finite number",
+    ),
     "parameter missing": (lambda: broken(lambda r: r["parameters"].pop("floor")), "floor"),
     "unphysical": (lambda: broken(lambda r: r["parameters"]["floor"].update(value=1.0)), "unphysical"),
     "swapped unit": (lambda: broken(lambda r: r["parameters"]["floor"].update(unit="us")), "unit"),

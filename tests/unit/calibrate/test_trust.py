@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fusesim.calibrate import compare, session, trust
-from fusesim.calibrate.fit import KERNEL_PARAMETERS
+from fusesim.calibrate.fit import KERNEL_PARAMETERS, fit
 from fusesim.calibrate.journal import Header, Journal
 from fusesim.calibrate.plan import plan
 from fusesim.calibrations import shipped_calibrations
@@ -151,3 +151,22 @@ def test_residuals_that_are_large_are_not_trusted(fitted):
     assert with_errors(l2=0.09) == []
     assert with_errors(l2=0.12) == ["held-out l2-bound cases are off by 12 % in the median"]
     assert with_errors(l2=0.09, dram=0.09, launch=0.09) == ["held-out cases are off by 7 % in the median"]
+
+
+@pytest.mark.parametrize(
+    ("update", "sentence"),
+    [
+        (lambda _: {"environment": {}}, "the environment is empty"),
+        (lambda m: {"environment": m.environment | {"sms": 0}}, "of 0 SMs, and h200-sxm has 132"),
+        (lambda m: {"rows": (*m.rows, m.rows[7])}, "is there 2 times"),
+    ],
+)
+def test_measurements_that_cannot_be_as_saved_are_refused(measured, update, sentence):
+    with pytest.raises(MeasurementError, match=sentence):
+        trust.calibrate(measured.model_copy(update=update(measured)), PROFILE, "fake")
+
+
+def test_one_size_tells_nothing(measured):
+    one = with_rows(measured, lambda row: row.model_copy(update={"elements": 4096, "probe": row.key}))
+    with pytest.raises(CalibrationError, match="only 1 sizes were measured, 10 are needed"):
+        fit(one, PROFILE, "fake")
