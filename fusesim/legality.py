@@ -163,10 +163,13 @@ def _listed(topo: Topology, mask: int) -> str:
 def ordered(topo: Topology, masks: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return sets of ops in an order in which they can run, earliest first op first, and those that cannot.
 
-    The second list is empty unless sets wait for each other.
+    The second list is empty unless sets wait for each other. Ops in none of the sets are taken to have run.
     """
     waiting = dict(enumerate(sorted(masks, key=lambda mask: mask & -mask)))
-    needs = {key: topo.reach(mask, topo.preds) & ~mask for key, mask in waiting.items()}
+    present = 0
+    for mask in masks:
+        present |= mask
+    needs = {key: topo.reach(mask, topo.preds) & present & ~mask for key, mask in waiting.items()}
     done = 0
     found = []
     while waiting:

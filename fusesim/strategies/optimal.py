@@ -77,6 +77,8 @@ def decide(graph: Graph, context: Context) -> FusionPlan:
 
 def solve(topo: Topology, prices: Prices) -> Solved:
     """Return the best groups of one form of a graph."""
+    if not topo.names:
+        return Solved([], 0.0, None, "exact: there are no ops")
     quotient = merged(topo, prices)
     others = [quotient.groups()]
     greedy(quotient, prices, horizontal.siblings)

@@ -2,7 +2,7 @@
 
 Rules, in the order of its passes:
 
-1. A library product takes the epilogues that the library has: bias, relu, gelu, and a residual for convolutions.
+1. A library product takes the epilogues that the library has: bias, residual, relu, gelu.
 2. Priority fusion: a producer goes into all of its consumers, the one that saves most by the cost model first. Where
    it has several consumers it is computed again in each, so it must be cheap enough that the sum still saves; random
    numbers and ops that write over their input are never repeated. Products stay library calls.
