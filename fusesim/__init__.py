@@ -6,6 +6,8 @@
 '220.3 us, fused 44.1 us: 5.00x'
 """
 
+from typing import TYPE_CHECKING, Any
+
 from fusesim.api import find_device as device
 from fusesim.api import list_devices as devices
 from fusesim.api import load_calibration, load_device
@@ -22,6 +24,9 @@ from fusesim.errors import (
 from fusesim.frontends.torch import from_torch
 from fusesim.ops import OPS, Op
 from fusesim.records import ChainPrice, Price
+
+if TYPE_CHECKING:
+    from fusesim.planning import plan
 
 __version__ = "0.1.0"
 
@@ -42,5 +47,15 @@ __all__ = [
     "from_torch",
     "load_calibration",
     "load_device",
+    "plan",
     "price_chain",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what a price of a chain does not need when it is first asked for."""
+    if name == "plan":
+        from fusesim.planning import plan  # noqa: PLC0415 - planners would slow every start down
+
+        return plan
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
