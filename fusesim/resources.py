@@ -122,23 +122,22 @@ def liveness(topo: Topology, part: Part) -> Live:
     items, readers, mask = topo.items, topo.readers, part.mask
     places = list(bits(mask))
     vector = max(1, VECTOR_BYTES // max([items[place].width for place in places]))
+    whole = part.elements
     ends: dict[int, list[int]] = {}
     seen: set[int] = set()
     values = peak = registers = most = pointers = 0
     for place in places:
         item = items[place]
-        fresh = [(read.base, read.elements) for read in item.reads if read.base not in seen]
-        made = item.elements if item.role != "reduce" else 0
-        for base, elements in (*fresh, *[(write.base, made) for write in item.writes]):
-            if base not in seen:
-                seen.add(base)
-                size = vector if elements >= part.elements else 1
-                end = (readers.get(base, 0) & mask).bit_length() - 1
-                ends.setdefault(max(end, place), []).append(size)
-                values += 1
-                registers += size
-        pointers += len(fresh) + sum([bool(write.kept or write.readers & ~mask) for write in item.writes])
-        peak, most = (values if values > peak else peak), (registers if registers > most else most)  # noqa: FURB136
+        fresh = [pair for pair in item.loads if pair[0] not in seen]
+        for base, elements in (*fresh, *item.makes):
+            seen.add(base)
+            size = vector if elements >= whole else 1
+            end = (readers.get(base, 0) & mask).bit_length() - 1
+            ends.setdefault(max(end, place), []).append(size)
+            values += 1
+            registers += size
+        pointers += len(fresh) + sum([write.kept or write.readers & ~mask != 0 for write in item.writes])
+        peak, most = max(peak, values), max(most, registers)
         gone = ends.pop(place, ())
         values -= len(gone)
         registers -= sum(gone)

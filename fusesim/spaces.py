@@ -123,7 +123,7 @@ def _loop(topo: Topology, mask: int) -> Part | str:
 
 def _inside(item: Item, mask: int) -> list[Read]:
     """Return the operands that ops of the same set make."""
-    return [read for read in item.reads if read.producer >= 0 and mask >> read.producer & 1]
+    return [read for read in item.sources if mask >> read.producer & 1]
 
 
 def _consumed(item: Item, mask: int) -> int:
@@ -179,7 +179,25 @@ def _pointwise(topo: Topology, mask: int) -> Part | str:
                 f"{items[largest].shape} are two iteration spaces"
             )
         factors[place] = factor
-    return Part(mask, "pointwise", space, space, 1, (), {}, factors)
+    return Part(mask, "pointwise", space, space, 1, (), {}, _through_views(topo, mask, factors))
+
+
+def _through_views(topo: Topology, mask: int, factors: dict[int, float]) -> dict[int, float]:
+    """Count how often a value is computed that threads read at several places, through different views.
+
+    A loop has no other thread's values, so each view that reorders or cuts computes what it shows anew.
+    """
+    if not mask & topo.moving:
+        return factors
+    seen: dict[int, dict[str, int]] = {}
+    for place in bits(mask):
+        for read in _inside(topo.items[place], mask):
+            seen.setdefault(read.producer, {})[read.name if read.moved else ""] = read.elements
+    for maker, views in seen.items():
+        if set(views) - {""}:
+            share = sum(views.values()) / max(topo.items[maker].elements, 1)
+            factors[maker] = factors.get(maker, 1.0) * max(share, 1.0)
+    return factors
 
 
 def _rows(topo: Topology, mask: int, first: Item) -> Part | str:
@@ -217,17 +235,16 @@ def _misplaced(topo: Topology, item: Item, behind: list[Read], first: Item) -> s
     if not behind:
         return ""
     rows, length = rows_of(first.signature)
-    maker = topo.items[behind[0].producer].name
     if item.elements not in {rows, rows * length}:
+        maker = topo.items[behind[0].producer].name
         return f"{maker} and {item.name}: behind the reduction, {item.shape} is neither a value per row nor the rows"
     for read in behind:
-        maker = topo.items[read.producer].name
-        if read.moved:
-            return f"{maker} and {item.name}: {read.name} reorders or cuts the rows that the kernel still works on"
         made = topo.items[read.producer]
+        if read.moved:
+            return f"{made.name} and {item.name}: {read.name} reorders or cuts the rows that the kernel still works on"
         per_row = made.role == "reduce" or made.elements == rows
         if not per_row or length == 1 or item.elements == rows:
             continue
         if broadcast_runs(read.shape, item.shape) != first.signature:
-            return f"{maker} and {item.name}: {read.shape} against {item.shape} repeats along other dimensions"
+            return f"{made.name} and {item.name}: {read.shape} against {item.shape} repeats along other dimensions"
     return ""

@@ -75,7 +75,8 @@ class Item(NamedTuple):
     """What a planner asks of an op.
 
     `elements` is the iteration space: values out, for a reduction values in. `signature` says for a reduction which
-    runs of dimensions are reduced. `width` is the bytes of its widest value.
+    runs of dimensions are reduced. `width` is the bytes of its widest value. `sources` are those of its reads that an
+    op makes; `loads` and `makes` say of each tensor in and out how many values a loop over it holds.
     """
 
     name: str
@@ -89,6 +90,9 @@ class Item(NamedTuple):
     writes: tuple[Write, ...]
     signature: Signature
     over: bool
+    sources: tuple[Read, ...]
+    loads: tuple[tuple[int, int], ...]
+    makes: tuple[tuple[int, int], ...]
 
 
 class Topology:
@@ -121,6 +125,7 @@ class Topology:
         self.roles: dict[str, int] = {}
         for place, item in enumerate(self.items):
             self.roles[item.role] = self.roles.get(item.role, 0) | 1 << place
+        self.moving = sum(1 << at for at, item in enumerate(self.items) if any(read.moved for read in item.sources))
         self.memo: dict[int, object] = {}
 
     def _set(self, names: Iterable[str]) -> int:
@@ -266,6 +271,9 @@ def _item(graph: Graph, node: Node, reads: tuple[Read, ...], writes: tuple[Write
         writes=writes,
         signature=_reduced(node, space) if role == "reduce" else (),
         over=any(graph.tensors[name].is_view for name in node.outputs),
+        sources=tuple(read for read in reads if read.producer >= 0),
+        loads=tuple({read.base: (read.base, read.elements) for read in reads}.values()),
+        makes=tuple((write.base, 0 if role == "reduce" else space.elements) for write in writes),
     )
 
 

@@ -164,6 +164,23 @@ def test_rotary_halves_are_cut_and_joined_in_one_loop():
     assert why_not(b.graph(), ["neg", "concat", "add"]) is None
 
 
+def test_a_neighbours_value_is_computed_again():
+    b = Builder()
+    y = b.op("exp", b.input(64, 65))
+    b.output(b.op("sub", b.slice(y, -1, 1, 65), b.slice(y, -1, 0, 64)))
+    graph = b.graph()
+    assert why_not(graph, ["exp", "sub"]) is None
+    # two views of 64 columns each: 2 x 64 x 64 exponentials, where 64 x 65 are needed once
+    assert work(graph).repeated == pytest.approx(2 * 64 * 64 - 64 * 65)
+
+
+def test_halves_that_do_not_overlap_are_computed_once():
+    b = Builder()
+    y = b.op("exp", b.input(64, 64))
+    b.output(b.op("mul", b.slice(y, -1, 0, 32), b.slice(y, -1, 32, 64)))
+    assert work(b.graph()).repeated == 0
+
+
 def test_a_table_must_be_complete_before_rows_are_chosen():
     b = Builder()
     table, index = b.input(1000, 64), b.input(32, dtype="int64")
