@@ -7,6 +7,7 @@ several times, registers spilled.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,16 +68,19 @@ def moved(topo: Topology, mask: int) -> tuple[int, int]:
     Notes
     -----
     Views of one tensor that a kernel reads count once each, together at most as much as the tensor. A result counts
-    when the graph returns it or an op outside reads it.
+    when the graph returns it or an op outside reads it. Of what only feeds a gather in the same kernel, only the chosen
+    places are read.
     """
     views: dict[tuple[int, str], int] = {}
     written = 0
+    picked = topo.picked(mask)
     for place in bits(mask):
         item = topo.items[place]
         for read in item.reads:
             if read.producer < 0 or not mask >> read.producer & 1:
                 key = (read.base, read.name)
-                views[key] = max(views.get(key, 0), read.bytes)
+                size = math.ceil(read.bytes * picked[place]) if place in picked else read.bytes
+                views[key] = max(views.get(key, 0), size)
         for write in item.writes:
             if write.kept or write.readers & ~mask:
                 written += write.bytes

@@ -8,7 +8,8 @@ A `Part` is a loop nest: ops of one space. Rules, on shapes alone (`fusesim.temp
 - Reductions share a loop when they reduce the same runs of the same dimensions. Pointwise ops before them, on the
   whole space, and after them, on a value per row or on the whole space again, join; what comes after a reduction has a
   higher level, and a row that does not stay on chip is read again per level.
-- A table must be complete before rows of it are chosen, and behind a reduction no value may change its row.
+- A table must be complete before rows of it are chosen, unless pointwise ops of the kernel make just what is chosen;
+  and behind a reduction no value may change its row.
 """
 
 from __future__ import annotations
@@ -141,13 +142,13 @@ def _small_factor(topo: Topology, item: Item, mask: int, space: int) -> float | 
         return None
     if any(topo.items[place].kind in {"concat", "pad"} for place in bits(readers)):
         return 1.0
-    return space / item.elements if item.elements and space % item.elements == 0 else None
+    return max(1.0, space / max(item.elements, 1))
 
 
-def _table_inside(topo: Topology, item: Item, inside: list[Read]) -> str:
+def _table_inside(topo: Topology, item: Item, inside: list[Read], picked: Mapping[int, float]) -> str:
     """Return why a gather cannot share a kernel with what makes its table, else nothing."""
     for read in inside:
-        if read.chosen:
+        if read.chosen and read.producer not in picked:
             maker = topo.items[read.producer].name
             return f"{maker} and {item.name}: {read.name} must be complete before parts of it are chosen"
     return ""
@@ -156,15 +157,15 @@ def _table_inside(topo: Topology, item: Item, inside: list[Read]) -> str:
 def _pointwise(topo: Topology, mask: int) -> Part | str:
     """Return the nest of pointwise ops, or why there is none."""
     items = topo.items
-    places = list(bits(mask))
+    factors = topo.picked(mask)
+    places = [place for place in bits(mask) if place not in factors]
     largest = max(places, key=lambda place: items[place].elements)
     space = items[largest].elements
-    factors: dict[int, float] = {}
     cut = 0
     for place in places:
         item = items[place]
         inside = _inside(item, mask)
-        reason = _table_inside(topo, item, inside)
+        reason = _table_inside(topo, item, inside, factors)
         if reason:
             return reason
         if item.elements == space:
@@ -205,16 +206,19 @@ def _rows(topo: Topology, mask: int, first: Item) -> Part | str:
     rows, length = rows_of(first.signature)
     levels: dict[int, int] = {}
     whole: dict[int, int] = {}
-    factors: dict[int, float] = {}
+    picked = topo.picked(mask)
+    factors = dict(picked)
     below = 0
     for place in bits(mask):
         item = topo.items[place]
         inside = _inside(item, mask)
         behind = [read for read in inside if below >> read.producer & 1]
-        reason = _table_inside(topo, item, inside) or _misplaced(topo, item, behind, first)
+        reason = _table_inside(topo, item, inside, picked) or _misplaced(topo, item, behind, first)
         if reason:
             return reason
         levels[place] = max((levels[r.producer] + (topo.items[r.producer].role == "reduce") for r in inside), default=0)
+        if place in picked:
+            continue
         if item.elements == rows * length:
             whole[place] = levels[place]
         elif not behind and item.elements != rows:

@@ -156,9 +156,8 @@ def _behind(topo: Topology, mask: int, item: Item, anchor: int) -> tuple[str, fl
         reason = "a table must be complete before parts of it are chosen"
     if reason or folds or item.elements == made.elements:
         return reason, 1
-    small = item.elements and made.elements % item.elements == 0 and _needed(item, mask)
-    if small and not topo.descendants[anchor] & here:
-        return "", made.elements / item.elements
+    if item.elements < made.elements and _needed(item, mask) and not topo.descendants[anchor] & here:
+        return "", made.elements / max(item.elements, 1)
     return f"{item.shape} is not the shape of the {made.kind}'s output {made.shape}", 1
 
 

@@ -126,6 +126,7 @@ class Topology:
         for place, item in enumerate(self.items):
             self.roles[item.role] = self.roles.get(item.role, 0) | 1 << place
         self.moving = sum(1 << at for at, item in enumerate(self.items) if any(read.moved for read in item.sources))
+        self.choosing = sum(1 << at for at, item in enumerate(self.items) if any(read.chosen for read in item.sources))
         self.memo: dict[int, object] = {}
 
     def _set(self, names: Iterable[str]) -> int:
@@ -188,6 +189,34 @@ class Topology:
         for place in bits(mask):
             found |= near[place]
         return found
+
+    def picked(self, mask: int) -> dict[int, float]:
+        """Return the ops of a set of which only chosen values are needed, and how often each value is computed.
+
+        A gather of what pointwise ops of its own kernel make asks for the chosen values only: an op of which every
+        reader is such a gather, or is picked itself, runs at the chosen places.
+        """
+        found: dict[int, float] = {}
+        if not mask & self.choosing:
+            return found
+        for place in reversed(list(bits(mask))):
+            item = self.items[place]
+            readers = 0
+            for write in item.writes:
+                readers |= write.readers | (self.everything + 1 if write.kept else 0)
+            if item.role != "point" or not readers or readers & ~mask:
+                continue
+            values = [self._asked(place, reader, found) for reader in bits(readers)]
+            if None not in values:
+                found[place] = min(1.0, sum(value or 0.0 for value in values) / max(item.elements, 1))
+        return found
+
+    def _asked(self, place: int, reader: int, found: dict[int, float]) -> float | None:
+        """Return how many values of an op a reader asks for where it picks, else None."""
+        item = self.items[reader]
+        if any(read.chosen for read in item.sources if read.producer == place):
+            return float(item.elements)
+        return found[reader] * item.elements if reader in found else None
 
     def between(self, mask: int) -> int:
         """Return the ops outside a set that lie on a way from one of its ops to another."""

@@ -5,8 +5,8 @@ Rules, of the pass `linalg-fuse-elementwise-ops` with its default control functi
 1. The producer computes each value by itself (all loops parallel): pointwise ops, copies, gathers. A reduction is
    never a producer, so nothing behind it joins it.
 2. Its result has exactly one use; a result that two ops read, or that is returned, stays in memory.
-3. The consumer is a generic op: pointwise or a reduction. Matrix products and convolutions are named ops and stay
-   alone, in front of them as behind.
+3. The consumer is a generic op: pointwise or a reduction, which reads at places that its loops fix, so no gather of
+   the value. Matrix products and convolutions are named ops and stay alone, in front of them as behind.
 
 References
 ----------
@@ -42,7 +42,7 @@ def decide(graph: Graph, context: Context) -> FusionPlan:
     quotient = Quotient(topo)
     for place in range(len(topo.names)):
         user = only_user(topo, place)
-        if user is not None and _producer(topo, place) and topo.items[user].role in {"point", "reduce"}:
+        if user is not None and _producer(topo, place) and _consumer(topo, user, place):
             one, other = quotient.owner[place], quotient.owner[user]
             whole = quotient.masks[one] | quotient.masks[other]
             if one != other and not shape_of(topo, whole).reason and not quotient.blocked(one, other):
@@ -64,3 +64,9 @@ def _producer(topo: Topology, place: int) -> bool:
     """Return whether an op may be fused into its user."""
     item = topo.items[place]
     return item.role == "point" and item.kind not in NO_PRODUCERS
+
+
+def _consumer(topo: Topology, user: int, place: int) -> bool:
+    """Return whether an op takes its producer in: a generic op that does not choose what it reads of it."""
+    item = topo.items[user]
+    return item.role in {"point", "reduce"} and not any(read.chosen and read.producer == place for read in item.reads)

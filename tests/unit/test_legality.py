@@ -184,10 +184,28 @@ def test_halves_that_do_not_overlap_are_computed_once():
 def test_a_table_must_be_complete_before_rows_are_chosen():
     b = Builder()
     table, index = b.input(1000, 64), b.input(32, dtype="int64")
-    b.output(b.op("relu", b.embedding(b.op("neg", table), index)))
+    turned = b.op("neg", table)
+    b.output(b.op("relu", b.embedding(turned, index)), turned)
     graph = b.graph()
     assert why_not(graph, ["embedding", "relu"]) is None  # a gather is a prologue
     assert "must be complete before parts of it are chosen" in why_not(graph, ["neg", "embedding"])
+
+
+def test_a_table_that_only_feeds_its_gather_is_made_at_the_chosen_places():
+    b = Builder()
+    table, index = b.input(1000, 64), b.input(32, dtype="int64")
+    b.output(b.embedding(b.op("neg", table), index))
+    assert why_not(b.graph(), ["neg", "embedding"]) is None
+    assert external_bytes(b.graph(), ["neg", "embedding"]) == (32 * 64 * 2 + 32 * 8, 32 * 64 * 2)
+    assert work(b.graph()).flops == pytest.approx(32 * 64)
+
+
+def test_an_index_is_computed_in_place_whatever_its_size():
+    b = Builder()
+    places = b.op("iota", shape=(2, 3), dtype="int64")
+    chosen = b.gather("index", b.input(8, 4, 4), [b.select(places, 0, 0), b.select(places, 0, 1)], (8, 3))
+    b.output(b.concat([chosen, b.input(8, 5)]))
+    assert why_not(b.graph(), ["iota", "index", "concat"]) is None
 
 
 def test_a_gather_reads_the_rows_it_chooses_not_the_table():

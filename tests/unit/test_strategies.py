@@ -328,5 +328,12 @@ def test_mlir_fuses_into_a_reduction_and_not_out_of_it():
     assert groups(b.graph(), "mlir") == {frozenset({"square", "mean"}), frozenset({"rsqrt"})}
 
 
+def test_mlir_does_not_fuse_a_table_into_its_gather():
+    b = Builder()
+    table, index = b.input(1000, 64), b.input(32, dtype="int64")
+    b.output(b.op("relu", b.embedding(b.op("neg", table), index)))
+    assert groups(b.graph(), "mlir") == {frozenset({"neg"}), frozenset({"embedding", "relu"})}
+
+
 def test_mlir_leaves_named_products_alone():
     assert groups(product_with("relu"), "mlir") == {frozenset({"matmul"}), frozenset({"add", "relu"})}
