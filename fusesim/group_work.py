@@ -105,8 +105,10 @@ def work_of(topo: Topology, mask: int, limits: Limits) -> Work:
     for part in shape.parts:
         plain, matrix, extra = _arithmetic(topo, part)
         flops, tensor, repeated = flops + plain, tensor + matrix, repeated + extra
-        if shape.template == "attention" or occupied.passes > 1:
-            again += _again(topo, shape.template, part)
+        if shape.template == "attention":
+            again += _tiles_again(topo, part)
+        elif occupied.passes > 1:
+            again += _rows_again(topo, part)
     elements = sum(part.elements for part in shape.parts)
     # Each spilled register of each thread goes out once and comes back once; a vector's values spill together.
     spilled = 2 * REGISTER_BYTES * occupied.spilled * min(elements, occupied.blocks * occupied.threads)
@@ -138,18 +140,20 @@ def _arithmetic(topo: Topology, part: Part) -> tuple[float, float, float]:
     return plain, matrix, repeated
 
 
-def _again(topo: Topology, template: str, part: Part) -> int:
-    """Return the bytes that a nest reads once more. [B].
+def _tiles_again(topo: Topology, part: Part) -> int:
+    """Return the bytes of keys and values that attention reads once more: all of them per tile of queries. [B]."""
+    whole = [topo.items[place] for place in bits(part.mask) if topo.items[place].role in {"matmul", "attention"}]
+    held = whole[0].reads[1:3] if len(whole) == 1 else [item.reads[1] for item in whole]
+    return (-(-whole[0].shape[-2] // TILE) - 1) * sum(read.bytes for read in held)
+
+
+def _rows_again(topo: Topology, part: Part) -> int:
+    """Return the bytes that a row kernel reads once more where its row does not stay on chip. [B].
 
     Notes
     -----
-    Attention reads all keys and values once per tile of queries. A row that does not stay on chip is read once per
-    level: each level needs again what its values are computed from, up to the reductions behind it.
+    Each level needs again what its values are computed from, up to the reductions behind it.
     """
-    if template == "attention":
-        whole = [topo.items[place] for place in bits(part.mask) if topo.items[place].role in {"matmul", "attention"}]
-        held = whole[0].reads[1:3] if len(whole) == 1 else [item.reads[1] for item in whole]
-        return (-(-whole[0].shape[-2] // TILE) - 1) * sum(read.bytes for read in held)
     needs: dict[int, int] = {}
     sizes: dict[int, int] = {}
     by_level: dict[int, int] = {}
@@ -163,8 +167,7 @@ def _again(topo: Topology, template: str, part: Part) -> int:
                 sizes[read.base] = read.bytes
         needs[place] = need
         by_level[level] = by_level.get(level, 0) | need
-    once = 0
-    total = 0
+    once = total = 0
     for need in by_level.values():
         once |= need
         total += sum(sizes[base] for base in bits(need))

@@ -75,7 +75,7 @@ class Resources:
 
 
 def resources(graph: Graph, nodes: Iterable[str], limits: Limits) -> Resources:
-    """Return what the kernel of some ops occupies; the largest of its loop nests counts.
+    """Return what the kernel of some ops occupies; of loop nests side by side the largest counts, and all blocks.
 
     Parameters
     ----------
@@ -93,8 +93,11 @@ def resources(graph: Graph, nodes: Iterable[str], limits: Limits) -> Resources:
 def resources_of(topo: Topology, mask: int, limits: Limits) -> Resources:
     """Return what the kernel of a set of ops occupies."""
     shape = shape_of(topo, mask)
-    found = [_of_part(topo, shape.template, part, limits) for part in shape.parts]
-    return max(found, key=lambda one: (one.spilled, one.registers, one.shared_memory))
+    found = [_of_part(topo, part.template, part, limits) for part in shape.parts]
+    if len(found) == 1:
+        return found[0]
+    largest = max(found, key=lambda one: (one.spilled, one.registers, one.shared_memory))
+    return replace(largest, blocks=sum(one.blocks for one in found))
 
 
 class Live(NamedTuple):

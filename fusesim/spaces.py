@@ -50,32 +50,42 @@ class Part(NamedTuple):
 def loops(topo: Topology, mask: int) -> tuple[Part, ...] | str:
     """Return the loop nests of a kernel of pointwise ops and reductions, or why they cannot share one.
 
-    Ops that hang together, or that go over the same space, share a nest; several nests stand side by side in one
-    kernel when they are of one class.
+    Ops that hang together, or that read the same tensor and go over the same space, share a nest; other nests stand
+    side by side in one kernel when they are of one class or of as many values.
     """
-    parts: dict[tuple[int, Signature], Part] = {}
-    for component in _components(topo, mask):
+    found: list[Part] = []
+    components = _components(topo, mask)
+    for component in components:
         part = _loop(topo, component)
         if isinstance(part, str):
             return part
-        key = _home(parts, part)
-        parts[key] = _joined(parts[key], part) if key in parts else part
-    found = tuple(parts.values())
-    odd = next((part for part in found[1:] if part.template != found[0].template), None)
+        if len(components) > 1:
+            part = _at_home(topo, found, part)
+        found.append(part)
+    first = found[0]
+    odd = next((part for part in found if part.template != first.template and part.elements != first.elements), None)
     if odd is not None:
-        first, second = (topo.items[next(bits(part.mask))] for part in (found[0], odd))
+        one, other = (topo.items[next(bits(part.mask))] for part in (first, odd))
         return (
-            f"{first.name} and {second.name}: independent, and neither one space nor one class of kernel "
-            f"({found[0].elements} values {found[0].template}, {odd.elements} values {odd.template})"
+            f"{one.name} and {other.name}: independent, and neither one space nor one class of kernel "
+            f"({first.elements} values {first.template}, {odd.elements} values {odd.template})"
         )
-    return found
+    return tuple(found)
 
 
-def _home(parts: Mapping[tuple[int, Signature], Part], part: Part) -> tuple[int, Signature]:
-    """Return the nest that a part joins: its own space's, and a pointwise one joins rows of as many values."""
-    if part.signature:
-        return part.elements, part.signature
-    return next((key for key in parts if key[0] == part.elements), (part.elements, ()))
+def _at_home(topo: Topology, found: list[Part], part: Part) -> Part:
+    """Take the nests of a part's space that read a tensor that it reads out of those found, and join it to them."""
+    for other in list(found):
+        alike = other.elements == part.elements and (other.signature == part.signature or not part.signature)
+        if alike and _touched(topo, other.mask) & _touched(topo, part.mask):
+            found.remove(other)
+            part = _joined(other, part)
+    return part
+
+
+def _touched(topo: Topology, mask: int) -> set[int]:
+    """Return the tensors that ops read."""
+    return {base for place in bits(mask) for base, _ in topo.items[place].loads}
 
 
 def _joined(one: Part, other: Part) -> Part:

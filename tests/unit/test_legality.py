@@ -302,6 +302,15 @@ def test_a_composite_is_a_library_kernel_until_it_is_written_out():
     assert why_not(b.graph(), ["relu", "softmax"]) == "relu and softmax: softmax is a kernel of its own"
 
 
+def test_independent_loops_do_not_hold_each_others_values():
+    b = Builder()
+    made = [b.op("exp", b.input(64, 64)) for _ in range(50)]
+    b.output(*(b.op("relu", value) for value in made))
+    found = resources(b.graph(), names(b.graph()), H200)
+    assert (found.live, found.spilled) == (2, 0)
+    assert found.blocks == 50 * 2  # 4096 values, 8 to a thread, 256 threads to a block
+
+
 def test_two_outputs_of_one_space_read_their_input_once():
     b = Builder()
     x = b.input(64, 64, dtype="fp32")
