@@ -1,0 +1,96 @@
+"""What was measured of a framework's kernels on a device: one row of rates per kernel class, and how well it fits.
+
+A record refuses what cannot be true: an unknown class or rate, a value outside of any device's range. A class that a
+file does not have is priced by the row that it stands nearest to (`FALLBACK`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from fusesim.errors import InputError
+from fusesim.launches import PARAMETERS, Rates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FALLBACK: Final = {
+    "pool": "strided2_16",
+    "conv_odd": "conv",
+    "pointwise_odd": "pointwise",
+    "concat_strided": "strided2_16",
+    "sum_split": "sum_block",
+    "parts": "gen_loop16",
+    "cuda": "gen_loop16",
+}
+"""A row that stands in for classes whose name begins so."""
+
+
+class _Record(BaseModel):
+    """Frozen, and every unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Row(_Record):
+    """Rates of one class, in base units, how many cases they were fitted to, and the errors left."""
+
+    rates: dict[str, float]
+    cases: int = Field(ge=1)
+    median_error: float = Field(ge=0, allow_inf_nan=False)
+    error_90: float = Field(ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_physical(self) -> Row:
+        for name, value in self.rates.items():
+            if name not in PARAMETERS:
+                raise InputError(f"rates.{name} is no rate; known: {', '.join(PARAMETERS)}")
+            unit, low, high = PARAMETERS[name]
+            if not low <= value <= high:
+                raise InputError(f"rates.{name} is {value:g}, outside of {low:g} to {high:g} {unit}: unphysical")
+        return self
+
+
+class Spread(_Record):
+    """Factors from a predicted time to the ends of its 90 % interval, from cases that nothing was fitted to."""
+
+    low: float = Field(gt=0, le=1, allow_inf_nan=False)
+    high: float = Field(ge=1, lt=100, allow_inf_nan=False)
+    cases: int = Field(ge=1)
+
+
+class KernelRates(_Record):
+    """One file of kernel rates."""
+
+    schema_: Literal["fusesim-kernels/1"] = Field(alias="schema")
+    name: str
+    device: str
+    date: str
+    protocol: str
+    environment: dict[str, str | float | int]
+    rows: dict[str, Row]
+    spreads: dict[str, Spread]
+    correlation: float = Field(ge=-1, le=1)
+
+    def spread(self, path: str) -> tuple[float, float]:
+        """Return the ends of the 90 % interval of a path's plans, over the time."""
+        own = self.spreads.get(path) or self.spreads["inductor"]
+        return own.low, own.high
+
+    def find(self, name: str) -> Rates:
+        """Return the rates of a class, or of the one that stands in for it."""
+        row = self.rows.get(name)
+        if row is None:
+            row = next((self.rows[near] for stem, near in FALLBACK.items() if name.startswith(stem) and near in self.rows), None)
+        if row is None:
+            stem = name.rstrip("0123456789_")
+            row = next((self.rows[other] for other in self.rows if other.startswith(stem)), None)
+        return rates_of(row.rates) if row is not None else Rates()
+
+
+def rates_of(values: Mapping[str, float]) -> Rates:
+    """Return a row's rates; those that it does not state take nothing."""
+    plain = {"gap": 0.0, "block": 0.0, "step": 0.0, "rounds": 0.0, "slots": 0.0, "share": 1.0}
+    return Rates(**(plain | dict(values)))

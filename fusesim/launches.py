@@ -1,0 +1,238 @@
+"""One kernel of a plan: what it moves and computes, in what blocks, and how long it takes.
+
+A `Launch` is counted, not fitted: bytes, elements, blocks, steps per thread. A `Rates` row is measured: what a class of
+kernels costs per block, per step and per element beyond the device's own ceilings. A class is decided from element
+types, strides and shapes alone (`fusesim.lowering`); every class has its own row, and nothing else is fitted.
+
+    time       = floor + latency + gap + own + body
+    own        = dependent instructions of one thread
+    body       = near maximum of throughput, waves x (block x joins + step x steps), special functions, matrix units
+    throughput = soft maximum of bytes through the cache, bytes from memory, and instructions
+
+Theory: blocks that do not fit on the device at once run in waves. A block takes a time of its own (its synchronisations
+and dependent loads), and each thread of it one more for every step of its loop; where enough blocks are in flight
+memory, instructions or the matrix units are longer, and hide that. Plain floats: one kernel at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fusesim.kernel import TURNAROUND
+from fusesim.products import product_time
+
+if TYPE_CHECKING:
+    from fusesim.machine import Machine
+    from fusesim.products import Product, Tiling
+
+
+SECOND_PASS: Final = 0.25
+"""Part of the bytes of a second pass over rows that leaves the SM: most is still in its own first-level cache. Of 1.0,
+0.5, 0.25 and 0.1, 0.25 fits norms of long rows in fp32 best (H200)."""
+
+
+class Access(NamedTuple):
+    """Bytes of one tensor's memory that a kernel reads or writes, each once. [B]."""
+
+    storage: str
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One kernel: what it touches, what it issues, and how its work is cut into blocks.
+
+    `row` names its class. `reads` and `writes` are distinct bytes; `again` are bytes read once more in the same kernel
+    (a second pass over a row), which the cache serves as far as `window`, the bytes in flight between the two passes,
+    stays in it. Per element `slots` instructions and `special` functions beyond the class's own; `serial` clock cycles
+    are what a thread's dependent instructions take between its last load and its store. `steps` are what one thread
+    does one after the other; `resident` blocks fit on an SM, and their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM,
+    a `product` cut by a `tiling`. `arithmetic` is its share of the graph's FLOP, `nodes` the ops that it computes.
+    """
+
+    name: str
+    row: str
+    nodes: tuple[str, ...] = ()
+    reads: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+    again: float = 0.0
+    window: float = 0.0
+    elements: float = 0.0
+    blocks: float = 1.0
+    threads: int = 128
+    resident: float = 16.0
+    joins: float = 1.0
+    steps: float = 1.0
+    slots: float = 0.0
+    special: float = 0.0
+    serial: float = 0.0
+    flops: float = 0.0
+    rate: float = 0.0
+    product: Product | None = None
+    tiling: Tiling | None = None
+    arithmetic: float = 0.0
+
+    @property
+    def bytes_read(self) -> float:
+        """Bytes read, each tensor once, second passes too. [B]."""
+        return sum(access.bytes for access in self.reads) + self.again
+
+    @property
+    def bytes_written(self) -> float:
+        """Bytes written. [B]."""
+        return sum(access.bytes for access in self.writes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """What was measured of a class of kernels.
+
+    `gap` seconds that a kernel of the class takes beyond the device's floor and latency, `block` seconds that a block takes whatever its length, `step` seconds of one step of a thread, `rounds` how often it waits for memory in a step, `slots` instructions
+    per element for addresses, loads and stores, `share` of the device's memory bandwidth that the class reaches. On the
+    matrix units `peak` is the share that one SM reaches, `fill` what it takes in, and `sustained` the share of the
+    device's peak that power allows.
+    """
+
+    gap: float = 0.0
+    block: float = 0.0
+    step: float = 0.0
+    rounds: float = 0.0
+    slots: float = 6.0
+    share: float = 1.0
+    peak: float = 0.8
+    fill: float = 1.4e11
+    sustained: float = 0.8
+
+
+PARAMETERS: Final = {
+    "gap": ("s", 0.0, 2e-5),
+    "block": ("s", 0.0, 2e-5),
+    "step": ("s", 0.0, 5e-6),
+    "rounds": ("1", 0.0, 4.0),
+    "slots": ("1", 0.0, 1000.0),
+    "share": ("1", 0.1, 1.0),
+    "peak": ("1", 0.02, 1.0),
+    "fill": ("B/s", 1e9, 1e13),
+    "sustained": ("1", 0.02, 1.2),
+}
+"""Unit and physical range of what a row holds; a fit that leaves a range is refused."""
+
+
+class LaunchTime(NamedTuple):
+    """The time of one kernel and its parts. [s]."""
+
+    floor: float
+    latency: float
+    dram: float
+    cache: float
+    issue: float
+    special: float
+    tensor: float
+    waves: float
+    body: float
+
+    @property
+    def time(self) -> float:
+        """Floor, latency and body. [s]."""
+        return self.floor + self.latency + self.body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """Where a kernel's bytes come from: `dram` of those read and of those written, the rest from the cache. [B].
+
+    `cold` is the largest share of any input that memory serves.
+    """
+
+    read: float = 0.0
+    written: float = 0.0
+    cold: float = 1.0
+    missed: dict[str, float] = field(default_factory=dict)
+
+
+def wave_count(blocks: float, capacity: float) -> float:
+    """Return how many rounds of blocks run one after the other.
+
+    Notes
+    -----
+    At least one. Beyond, a last round that is partly full costs about half of what is missing to a full one: blocks
+    end at different times, so rounds overlap.
+    """
+    waves = blocks / capacity
+    if waves <= 1.0:
+        return 1.0
+    return 0.5 * (waves + math.ceil(waves))
+
+
+def matrix_time(launch: Launch, rates: Rates, machine: Machine) -> float:
+    """Time of the matrix units alone; 0 for a kernel without. [s].
+
+    Notes
+    -----
+    A product as `fusesim.products` has it. Attention: tiles of queries in rounds, each `block` and a `step` per
+    tile of keys besides its arithmetic.
+    """
+    if not launch.rate:
+        return 0.0
+    if launch.product is not None and launch.tiling is not None:
+        return product_time(launch.product, launch.tiling, rates, sms=int(machine.sms), rate=launch.rate)
+    rounds = wave_count(launch.blocks, machine.sms)
+    one = launch.flops / launch.blocks / (launch.rate * rates.peak)
+    tiled = rounds * (one + rates.block + rates.step * launch.steps)
+    powered = launch.flops / (launch.rate * machine.sms * rates.sustained)
+    return float((tiled**8 + powered**8) ** 0.125)
+
+
+def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, *, floor: float) -> LaunchTime:
+    """Return the time of one kernel and its parts.
+
+    Parameters
+    ----------
+    launch : Launch
+        What it does.
+    rates : Rates
+        What was measured of its class.
+    machine : Machine
+        Where it runs.
+    served : Served
+        Where its bytes come from.
+    floor : float
+        What a kernel costs to start and end in this launch mode. [s]
+
+    Returns
+    -------
+    LaunchTime
+        The parts, each alone, and the body in which they overlap. [s]
+
+    Notes
+    -----
+    Memory time counts written bytes for more than read ones (`fusesim.kernel.TURNAROUND`). Soft maxima as in
+    `fusesim.kernel`: exponent 4 for what shares the path to memory, 8 for units of their own, 2 between the matrix units
+    and memory: a tile is written when its product is done. Limits: kernels whose
+    blocks differ in length, atomics.
+    """
+    read, written = launch.bytes_read, launch.bytes_written
+    load = served.read * (1.0 - TURNAROUND) + served.written * (1.0 + TURNAROUND)
+    dram = load / (machine.bandwidth * rates.share)
+    resident = launch.blocks <= machine.sms * launch.resident
+    path = machine.wave_bandwidth if resident else machine.cache_bandwidth
+    cache = (read + written - (1.0 - SECOND_PASS) * launch.again) / path
+    per_sm = math.ceil(launch.blocks / machine.sms)
+    elements = launch.elements * per_sm / launch.blocks if launch.blocks else 0.0
+    issue = elements * (launch.slots + rates.slots) / (machine.clock * machine.issue_per_clock * machine.issue_share)
+    special = elements * launch.special / (machine.clock * machine.special_per_clock * machine.special_share)
+    touched = -math.expm1(-(read + written) / machine.spread_bytes)
+    cached = machine.cache_latency + machine.cache_spread * touched
+    first = served.cold * machine.dram_latency + (1.0 - served.cold) * cached
+    step = rates.step + rates.rounds * first
+    waves = wave_count(launch.blocks, machine.sms * launch.resident) * (rates.block * launch.joins + step * launch.steps)
+    operands = max(len(launch.reads) - 1, 0) * machine.operand_latency
+    latency = (first + operands if launch.reads else 0.0) + rates.gap + launch.serial / machine.clock
+    throughput = math.sqrt(math.sqrt(dram**4 + cache**4 + issue**4))
+    tensor = matrix_time(launch, rates, machine)
+    if tensor:
+        return LaunchTime(floor, latency, dram, cache, issue, special, tensor, 0.0, math.hypot(tensor, throughput))
+    body = (throughput**8 + special**8 + waves**8) ** 0.125
+    return LaunchTime(floor, latency, dram, cache, issue, special, tensor, waves, body)

@@ -1,0 +1,214 @@
+"""Kernels of the vendor's libraries: matrix products (cuBLAS), convolutions (cuDNN), attention (cuDNN, CUTLASS).
+
+Which of them PyTorch calls, and with what besides, is decided from shapes, strides and types, as launches on an H200
+show it (PyTorch 2.11, cuBLAS 13, cuDNN 9.19).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fusesim.launches import Access, Launch
+from fusesim.lowering.access import accesses, ceil
+from fusesim.products import Product, choose_tiling
+from fusesim.lowering.rows import memset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fusesim.graph import Graph, Node
+    from fusesim.lowering.target import Target
+    from fusesim.tensor import Tensor
+
+MANY_ROUNDS: Final = 2
+"""Rounds of tiles beyond which a kernel hands its tiles out through a counter that a memset clears."""
+
+QUERIES: Final = 128
+"""Queries of one tile of attention."""
+
+
+def matmul(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernels of a matrix product: a memset where tiles are handed out, the product, the sum of its parts."""
+    a, b = (graph.tensors[name] for name in node.inputs[:2])
+    out = graph.tensors[node.outputs[0]]
+    batch, (m, k), n = math.prod(out.shape[:-2]), a.shape[-2:], b.shape[-1]
+    if len(b.shape) > 2 and math.prod(b.shape[:-2]) == 1 and _flat(a):  # noqa: PLR2004 - one matrix for the whole batch
+        batch, m = 1, m * batch
+    product = Product(max(batch, 1), m, k, n, a.itemsize)
+    return products(graph, node, target, product, a.dtype)
+
+
+def _flat(tensor: Tensor) -> bool:
+    """Return whether a batch of matrices is one tall matrix."""
+    return tensor.contiguous
+
+
+def products(graph: Graph, node: Node, target: Target, product: Product, dtype: str, *, row: str = "matmul") -> list[Launch]:
+    """Return the kernels of a product of that type."""
+    kind = dtype if dtype in target.matrix and dtype != "fp32" else "fp32"
+    rate = target.peak(kind) / target.machine.sms
+    tiling = choose_tiling(product, int(target.machine.sms), rate)
+    aligned = kind == "fp32" or (product.n * product.itemsize % 16 == 0 and product.k * product.itemsize % 16 == 0)
+    suffix = "32" if product.itemsize >= 4 else "16"  # noqa: PLR2004 - a wide element
+    name = f"{row}{suffix}" if aligned else f"{row}_odd{suffix}"
+    out = sum(graph.tensors[n].bytes for n in node.outputs[:1])
+    main = Launch(
+        name=node.kind,
+        row=name,
+        nodes=(node.name,),
+        reads=accesses(graph, node.inputs),
+        writes=accesses(graph, node.outputs),
+        blocks=min(tiling.tiles, target.machine.sms),
+        threads=384,
+        resident=1,
+        flops=product.flops,
+        product=product,
+        tiling=tiling,
+        rate=rate,
+        arithmetic=product.flops,
+    )
+    launches = [main]
+    if tiling.tiles > MANY_ROUNDS * target.machine.sms and kind != "fp32" and aligned and row != "pointwise":
+        launches.insert(0, memset(f"{node.name}.tiles", 4.0))
+    if tiling.split > 1 and aligned:
+        parts = Access(f"{node.name}.parts", 2.0 * out * tiling.split)
+        launches[-1] = replace(main, writes=(parts,))
+        launches.append(
+            Launch(
+                name=f"{node.kind} sum of parts",
+                row="parts",
+                nodes=(node.name,),
+                reads=(parts,),
+                writes=accesses(graph, node.outputs),
+                elements=out / product.itemsize,
+                blocks=max(ceil(out / product.itemsize, 512.0), 1.0),
+                threads=512,
+                resident=4,
+                slots=2.0 * tiling.split,
+            )
+        )
+    return launches
+
+
+def conv(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernels of a convolution: a product over windows, in cuDNN's order of channels last.
+
+    Notes
+    -----
+    Tensors in another order are turned before and after. One channel per group goes to a kernel of its own. fp32 runs
+    as tf32, PyTorch's default for convolutions.
+    """
+    x, w = (graph.tensors[name] for name in node.inputs[:2])
+    out = graph.tensors[node.outputs[0]]
+    groups = int(node.attr("groups", 1))
+    if node.kind != "conv":
+        x, w, out = out if node.kind == "conv_input_grad" else graph.tensors[node.inputs[1]], w, graph.tensors[node.inputs[0]]
+        if node.kind == "conv_weight_grad":
+            w = graph.tensors[node.outputs[0]]
+    last = len(x.shape) < 4 or x.strides[1] == 1  # noqa: PLR2004 - channels last
+    window = math.prod(w.shape[2:])
+    if groups > 1 and groups == x.shape[1]:
+        return [_depthwise(graph, node, out, window, last=last)]
+    space = math.prod(out.shape[2:])
+    product = Product(groups, out.shape[0] * space, w.shape[1] * window, w.shape[0] // groups, x.itemsize)
+    dtype = "tf32" if x.dtype == "fp32" and "tf32" in target.matrix else x.dtype
+    pointwise = window == 1 and max(node.attr("stride", (1,))) == 1
+    row = "pointwise" if pointwise else "conv"
+    launches = products(graph, node, target, product, dtype, row=row)
+    if last or pointwise:
+        padded = last and x.shape[1] * x.itemsize % 16 != 0
+        return [*_padding(node, x, w), *launches[-1:]] if padded else launches
+    turned = [_turned(node, graph.tensors[name], f"{node.name}.{name}") for name in node.inputs[:2]]
+    back = _turned(node, out, f"{node.name}.out")
+    return [*turned, *launches, replace(back, reads=back.writes, writes=accesses(graph, node.outputs))]
+
+
+def _padding(node: Node, x: Tensor, w: Tensor) -> list[Launch]:
+    """Return the kernels that widen few channels to a multiple of 16 bytes: memory cleared, then filled."""
+    launches = []
+    for tensor in (x, w):
+        wider = float(tensor.elements // max(tensor.shape[1], 1) * 16)
+        copied = replace(_turned(node, tensor, f"{node.name}.{tensor.name}"), name=f"{node.kind} padding")
+        launches += [memset(copied.writes[0].storage, wider), copied]
+    return launches
+
+
+def _turned(node: Node, tensor: Tensor, storage: str) -> Launch:
+    """Return the kernel that puts a tensor's channels last, or back."""
+    size = float(tensor.bytes)
+    return Launch(
+        name=f"{node.kind} layout",
+        row="transposed_32" if tensor.itemsize >= 4 else "layout16",  # noqa: PLR2004
+        nodes=(node.name,),
+        reads=(Access(tensor.storage, size),),
+        writes=(Access(storage, size),),
+        elements=float(tensor.elements),
+        blocks=max(ceil(tensor.elements, 1024.0), 1.0),
+        threads=256,
+        resident=8,
+    )
+
+
+def _depthwise(graph: Graph, node: Node, out: Tensor, window: int, *, last: bool) -> Launch:
+    """Return the kernel of a convolution of one channel per group: plain arithmetic."""
+    return Launch(
+        name="depthwise",
+        row="depthwise_last" if last else "depthwise_first",
+        nodes=(node.name,),
+        reads=accesses(graph, node.inputs),
+        writes=accesses(graph, node.outputs),
+        elements=float(out.elements),
+        blocks=max(ceil(out.elements, 1024.0), 1.0),
+        threads=256,
+        resident=8,
+        slots=4.0 * window,
+        flops=0.0,
+        arithmetic=2.0 * window * out.elements,
+    )
+
+
+def attention(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernels of tiled attention: a memset of its counter, then one kernel over tiles of queries.
+
+    Notes
+    -----
+    Each tile of queries reads all keys and values, half of them in the mean where attention is causal. A single query
+    is bound by reading them.
+    """
+    q, k, v = (graph.tensors[name] for name in node.inputs[:3])
+    *batch, queries, dim = q.shape
+    keys, heads = k.shape[-2], math.prod(batch)
+    wide = q.itemsize >= 4  # noqa: PLR2004 - a wide element
+    half = 0.5 if node.attr("causal") and queries > 1 else 1.0
+    scale = 2.5 if node.kind == "attention_backward" else 1.0
+    flops = 2.0 * heads * queries * keys * (dim + v.shape[-1]) * half * scale
+    tiles = heads * math.ceil(queries / QUERIES)
+    few = queries <= 16  # noqa: PLR2004 - no tile of queries is full
+    kind = q.dtype if q.dtype in target.matrix else ("tf32" if wide and "tf32" in target.matrix else "fp32")
+    rate = target.peak(kind) / target.machine.sms
+    main = Launch(
+        name=node.kind,
+        row="attention_few" if few else f"attention{'32' if wide else '16'}",
+        nodes=(node.name,),
+        reads=accesses(graph, node.inputs),
+        writes=accesses(graph, node.outputs),
+        elements=0.0,
+        blocks=float(tiles),
+        threads=384,
+        resident=1,
+        steps=math.ceil(keys * half / QUERIES),
+        flops=flops,
+        rate=rate,
+        arithmetic=flops,
+    )
+    return [main] if wide or few else [memset(f"{node.name}.counter", 4.0), main]
+
+
+LIBRARY: Final[dict[str, Callable[[Graph, Node, Target], list[Launch]]]] = {
+    "matmul": matmul,
+    "conv": conv,
+    "attention": attention,
+}
+"""Rules of families that run in a vendor's library."""

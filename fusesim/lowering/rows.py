@@ -1,0 +1,282 @@
+"""PyTorch's kernels over rows: reductions, softmax, norms. Which one a row gets depends on its length alone.
+
+Rules as PyTorch 2.11's sources state them and its launches show them on an H200: see each function.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from fusesim.launches import Access, Launch
+from fusesim.lowering.access import accesses, ceil, width
+
+if TYPE_CHECKING:
+    from fusesim.graph import Graph, Node
+    from fusesim.lowering.target import Target
+
+THREADS: Final = 512
+"""Threads of a block of the reduction kernel."""
+
+WARP: Final = 32
+
+SLOTS: Final = {"var": 6, "var_mean": 6, "amax": 2, "amin": 2, "argmax": 4, "argmin": 4, "max": 4, "min": 4, "norm": 2}
+"""Instructions per element of reductions other than a sum's one."""
+
+REDUCTIONS: Final = {
+    "var": "var",
+    "var_mean": "var",
+    "amax": "max",
+    "amin": "max",
+    "argmax": "max",
+    "argmin": "max",
+    "max": "max",
+    "min": "max",
+}
+"""Which class of reduction a kind belongs to; the others are sums."""
+
+
+def below(value: float) -> int:
+    """Return the largest power of two that is not larger."""
+    return 1 << max(int(value).bit_length() - 1, 0)
+
+
+def above(value: int) -> int:
+    """Return the smallest power of two that is not smaller."""
+    return 1 << max((int(value) - 1).bit_length(), 0)
+
+
+def extents(graph: Graph, node: Node) -> tuple[int, int]:
+    """Return rows and columns: how many results, and how many values each is made of."""
+    x = graph.tensors[node.inputs[0]]
+    dims = node.attr("dims", (len(x.shape) - 1,))
+    columns = math.prod(x.shape[dim] for dim in dims)
+    return max(x.elements // max(columns, 1), 1), max(columns, 1)
+
+
+def row_reduction(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernels of a reduction of rows that lie in one piece.
+
+    Notes
+    -----
+    A warp takes a row; where that leaves a thread 16 times as many values as the block has rows, or 256, the whole
+    block takes it. Where even that leaves many values to few blocks, several blocks share a row and meet through
+    memory, behind a memset of their semaphores.
+    """
+    x = graph.tensors[node.inputs[0]]
+    rows, columns = extents(graph, node)
+    across, down = min(below(columns), THREADS), min(below(rows), THREADS)
+    wide = min(across, WARP)
+    high = min(down, THREADS // wide)
+    wide = min(across, THREADS // high)
+    per_thread = math.ceil(columns / wide)
+    whole = per_thread >= high * 16 or per_thread >= 256  # noqa: PLR2004 - PyTorch's own limits
+    lanes, rows_per_block = (wide * high, 1) if whole else (wide, high)
+    blocks = math.ceil(rows / rows_per_block)
+    per_thread = math.ceil(columns / lanes)
+    launches = []
+    split = 1
+    if whole and per_thread >= 256 and blocks < target.machine.sms * 4:  # noqa: PLR2004
+        split = max(min(int(target.machine.sms * 4 // blocks), per_thread // 16), 1)
+        if split > 1:
+            launches.append(memset(f"{node.name}.semaphores", 4.0 * blocks))
+    kind = REDUCTIONS.get(node.kind, "sum")
+    unroll = 1 if kind == "var" else 4
+    launches.append(
+        Launch(
+            name=node.kind,
+            row=f"{kind}_{'block' if whole else 'warp'}{width(x)}" if split == 1 else f"sum_split{width(x)}",
+            nodes=(node.name,),
+            reads=accesses(graph, node.inputs),
+            writes=accesses(graph, node.outputs),
+            elements=float(x.elements),
+            blocks=float(blocks * split),
+            threads=wide * high,
+            resident=max(target.machine.resident_threads // (wide * high), 1),
+            steps=math.ceil(columns / (lanes * split * unroll)),
+            slots=SLOTS.get(node.kind, 1),
+            arithmetic=node.row.flops * x.elements,
+        )
+    )
+    return launches
+
+
+def column_reduction(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernels of a reduction whose results lie next to each other; split over blocks where they are few."""
+    x = graph.tensors[node.inputs[0]]
+    rows, columns = extents(graph, node)
+    blocks = max(math.ceil(rows / (WARP * 4)), 1)
+    per_thread = math.ceil(columns / 4)
+    split, launches = 1, []
+    if per_thread >= 256:  # noqa: PLR2004 - PyTorch's own limit
+        split = max(min(math.ceil(target.machine.sms * 16 / blocks), math.ceil(per_thread / 16)), 1)
+    if split > 1:
+        launches.append(memset(f"{node.name}.semaphores", 4.0 * blocks))
+    launches.append(memset(f"{node.name}.semaphores", 4.0 * blocks))
+    launches.append(
+        Launch(
+            name=node.kind,
+            row=f"columns{width(x)}",
+            nodes=(node.name,),
+            reads=accesses(graph, node.inputs),
+            writes=accesses(graph, node.outputs),
+            elements=float(x.elements),
+            blocks=float(blocks * split),
+            threads=128,
+            resident=9,
+            steps=math.ceil(per_thread / split),
+            slots=SLOTS.get(node.kind, 1),
+            arithmetic=node.row.flops * x.elements,
+        )
+    )
+    return launches
+
+
+def memset(storage: str, size: float) -> Launch:
+    """Return the node that clears a little memory."""
+    return Launch(name="memset", row="memset", writes=(Access(storage, size),), elements=0.0)
+
+
+SOFTMAX_REGISTERS: Final = {2048: 80, 1024: 48}
+"""Registers per thread of the kernel that keeps a row in a warp's registers, by the row rounded up."""
+
+
+def softmax(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernel of a softmax or its logarithm.
+
+    Notes
+    -----
+    Rows of up to 2048 values: a warp keeps a row in registers. Longer: a block of 1024 threads keeps it in registers up
+    to nine values per thread, else in shared memory as far as that goes, else it reads it three times.
+    """
+    x = graph.tensors[node.inputs[0]]
+    rows, columns = extents(graph, node)
+    name = "softmax" if node.kind == "softmax" else "log_softmax"
+    steps, again = 1.0, 0.0
+    threads, blocks, resident = 1024, float(rows), 2.0
+    if columns <= 2048:  # noqa: PLR2004
+        size = above(columns)
+        form, threads = "warp", 128
+        blocks = ceil(rows, 8.0 if size <= 128 else 4.0)  # noqa: PLR2004
+        registers = SOFTMAX_REGISTERS.get(size, 32)
+        resident = min(16.0, 65536 // (registers * threads))
+        steps = ceil(columns, 32.0)
+    elif columns <= 9 * 1024:
+        form, steps = "registers", ceil(columns, 1024.0)
+        resident = 2.0 if columns <= 6 * 1024 else 1.0
+    elif columns * x.itemsize <= 48 * 1024:
+        form, steps = "shared", ceil(columns * x.itemsize, 16.0 * 1024.0)
+    else:
+        form, steps, again = "loop", 3.0 * ceil(columns * x.itemsize, 16.0 * 1024.0), 2.0 * x.bytes
+    return [
+        Launch(
+            name=node.kind,
+            row=f"{name}_{form}{width(x)}",
+            nodes=(node.name,),
+            reads=accesses(graph, node.inputs),
+            writes=accesses(graph, node.outputs),
+            again=again,
+            window=min(blocks, target.machine.sms * resident) * columns * x.itemsize,
+            elements=float(x.elements),
+            blocks=blocks,
+            threads=threads,
+            resident=resident,
+            steps=steps,
+            slots=10,
+            special=1,
+            arithmetic=node.row.flops * x.elements,
+        )
+    ]
+
+
+def layer_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernels of a layer norm or root-mean-square norm.
+
+    Notes
+    -----
+    Rows of a multiple of four values: 128 threads take a row and read it twice. Others: a block of 512 threads for the
+    moments, then one of 256 that normalises.
+    """
+    x = graph.tensors[node.inputs[0]]
+    rows, columns = extents(graph, node)
+    kind, reads, writes = node.kind, accesses(graph, node.inputs), accesses(graph, node.outputs)
+    common = {"nodes": (node.name,), "elements": float(x.elements), "blocks": float(rows)}
+    flops = node.row.flops * x.elements
+    if columns % 4 == 0:
+        return [
+            Launch(
+                name=kind,
+                row=f"{kind}{width(x)}",
+                reads=reads,
+                writes=writes,
+                again=float(x.bytes),
+                window=min(rows, target.machine.sms * 16) * columns * x.itemsize,
+                threads=128,
+                resident=16,
+                steps=ceil(columns, 512.0),
+                slots=10,
+                arithmetic=flops,
+                **common,
+            )
+        ]
+    statistics = tuple(Access(f"{node.name}.{part}", 4.0 * rows) for part in ("mean", "deviation"))
+    moments = Launch(
+        name=f"{kind} moments",
+        row=f"moments{width(x)}",
+        reads=reads[:1],
+        writes=statistics,
+        threads=512,
+        resident=4,
+        steps=ceil(columns, 512.0),
+        slots=10,
+        **common,
+    )
+    applied = Launch(
+        name=kind,
+        row=f"normalised{width(x)}",
+        reads=(*reads, *statistics),
+        writes=writes,
+        threads=256,
+        resident=8,
+        steps=ceil(columns, 256.0),
+        slots=5,
+        arithmetic=flops,
+        **common,
+    )
+    return [moments, applied]
+
+
+def group_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernels of a group norm: moments of each group, a scale per channel, then the transform."""
+    del target
+    x = graph.tensors[node.inputs[0]]
+    groups = max(int(node.attr("groups", 1)) * x.shape[0], 1)
+    reads, writes = accesses(graph, node.inputs), accesses(graph, node.outputs)
+    statistics = tuple(Access(f"{node.name}.{part}", 4.0 * groups) for part in ("mean", "deviation"))
+    size = x.elements / groups
+    moments = Launch(
+        name="group_norm moments",
+        row=f"moments{width(x)}",
+        nodes=(node.name,),
+        reads=reads[:1],
+        writes=statistics,
+        elements=float(x.elements),
+        blocks=float(groups),
+        threads=512,
+        resident=4,
+        steps=ceil(size, 512.0),
+        slots=10,
+    )
+    scale = Launch(name="group_norm scale", row="vectorised32", nodes=(node.name,), reads=statistics, elements=float(x.shape[0] * x.shape[1]))
+    applied = Launch(
+        name="group_norm",
+        row=f"strided2_{width(x)}",
+        nodes=(node.name,),
+        reads=reads,
+        writes=writes,
+        elements=float(x.elements),
+        blocks=ceil(x.elements, 512.0),
+        slots=3,
+        arithmetic=node.row.flops * x.elements,
+    )
+    return [moments, scale, applied]

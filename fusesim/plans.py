@@ -1,0 +1,267 @@
+"""What a plan costs: its kernels on a software path, one after the other, in a launch mode.
+
+The front desk of programs, as `fusesim.chains` is that of chains: names and plain values in, records out. A plan is
+lowered to kernels (`fusesim.lowering`), the cache is followed through them (`fusesim.reuse`), each is timed
+(`fusesim.launches`), and the launch mode adds them up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from fusesim import calibrations, kernel_files
+from fusesim.api import find_device
+from fusesim.calibration import machine_of
+from fusesim.comparison import Comparison
+from fusesim.errors import InputError
+from fusesim.inputs import MAX_BANDWIDTH, MAX_REPEATS, MAX_TIME, MIN_BANDWIDTH, choice, number
+from fusesim.launches import launch_time
+from fusesim.liveness import peak_memory
+from fusesim.lowering import lower
+from fusesim.lowering.target import target_of
+from fusesim.plan_run import Kernel, PlanRun, Settings, TextbookRun
+from fusesim.planning import plan as plan_graph
+from fusesim.records import Price
+from fusesim.reuse import served
+from fusesim.schedule import LAUNCH_MODES, TEXTBOOK_LAUNCH, TEXTBOOK_REPLAY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fusesim.calibration import Calibration
+    from fusesim.fusion import FusionPlan
+    from fusesim.graph import Graph
+    from fusesim.hardware import HardwareProfile
+
+PATHS: Final = ("torch", "inductor", "cuda", "cupy")
+MODELS: Final = ("textbook", "calibrated")
+
+
+def price(
+    plan: FusionPlan,
+    *,
+    device: str | HardwareProfile = "h200-sxm",
+    model: str = "calibrated",
+    launch: str = "graph",
+    path: str = "torch",
+    inputs: Any = "cold",
+    graph_repeats: int = 1,
+    calibration: Any = None,
+    launch_overhead: float | None = None,
+    replay_overhead: float | None = None,
+    dram_bandwidth: float | None = None,
+    host_interval: float | None = None,
+) -> Price:
+    """Price a plan.
+
+    Parameters
+    ----------
+    plan : FusionPlan
+        Which ops share a kernel, see `fusesim.plan`.
+    device : str or HardwareProfile
+        Where it runs.
+    model : str
+        ``"calibrated"``, or ``"textbook"``: a launch and bytes over bandwidth for each group, nothing overlapped.
+    launch : str
+        ``"stream"``, ``"latency"`` or ``"graph"``, as for chains.
+    path : str
+        Whose kernels: ``"torch"`` (an op alone is PyTorch's own kernel, several are one generated kernel),
+        ``"inductor"`` (all generated, library calls aside), ``"cuda"`` (vectorised by hand), ``"cupy"``.
+    inputs : str or int
+        ``"cold"``, ``"warm"``, or over how many sets of buffers repeated calls rotate, as for chains.
+    graph_repeats : int
+        Passes in one captured graph.
+    calibration : Calibration, str or path, optional
+        As for chains.
+    launch_overhead, replay_overhead, dram_bandwidth, host_interval : float, optional
+        In place of what was measured; the textbook refuses `host_interval`. [s, s, B/s, s]
+
+    Returns
+    -------
+    Price
+        Of the whole; `per_kernel` has one for each kernel, in order.
+
+    Raises
+    ------
+    InputError
+        If an argument is wrong.
+    CalibrationError
+        If the device cannot be priced by the calibrated model.
+    """
+    kind, mode = choice("model", model, MODELS), choice("launch mode", launch, LAUNCH_MODES)
+    owner = choice("path", path, PATHS)
+    profile = find_device(device)
+    repeats = float(number("graph_repeats", graph_repeats, low=1, high=MAX_REPEATS, whole=True))
+    own = {
+        "launch_overhead": _optional("launch_overhead", launch_overhead, 0, MAX_TIME, "s"),
+        "replay_overhead": _optional("replay_overhead", replay_overhead, 0, MAX_TIME, "s"),
+        "dram_bandwidth": _optional("dram_bandwidth", dram_bandwidth, MIN_BANDWIDTH, MAX_BANDWIDTH, "B/s"),
+        "host_interval": _optional("host_interval", host_interval, 0, MAX_TIME, "s"),
+    }
+    if kind == "textbook":
+        if host_interval is not None or calibration is not None:
+            raise InputError("the textbook has neither host_interval nor calibration; use model='calibrated'")
+        return _textbook(plan, profile, mode, repeats, own)
+    sets = _sets(inputs, repeats if mode == "graph" else 1.0)
+    return _calibrated(plan, profile, mode, owner, sets, repeats, calibration, own)
+
+
+def _optional(name: str, value: float | None, low: float, high: float, unit: str) -> float | None:
+    """Check a number that may be left out."""
+    return None if value is None else float(number(name, value, low=low, high=high, unit=unit))
+
+
+def _sets(inputs: Any, passes: float) -> float:
+    """Return over how many sets of buffers passes rotate."""
+    if isinstance(inputs, str):
+        if choice("input state", inputs, ("cold", "warm")) == "warm":
+            return 1.0
+        return passes if passes > 1 else math.inf
+    return float(number("inputs", inputs, low=1, high=MAX_REPEATS, whole=True))
+
+
+def _textbook(
+    plan: FusionPlan, profile: HardwareProfile, mode: str, repeats: float, own: dict[str, float | None]
+) -> Price:
+    """Return the textbook's price: for each group a launch, and its external bytes over the bandwidth."""
+    overhead, replay = own["launch_overhead"], own["replay_overhead"]
+    run = TextbookRun(
+        plan=plan,
+        overhead=TEXTBOOK_LAUNCH[mode] if overhead is None else overhead,
+        once=(TEXTBOOK_REPLAY if replay is None else replay) / repeats if mode == "graph" else 0.0,
+        bandwidth=own["dram_bandwidth"] or profile.dram_bandwidth,
+        flop_rate=profile.vector_rate("fp32"),
+        peak_memory=float(peak_memory(plan)),
+    )
+    return Price(time=run.time, parts=run)
+
+
+def _calibrated(
+    plan: FusionPlan,
+    profile: HardwareProfile,
+    mode: str,
+    path: str,
+    sets: float,
+    repeats: float,
+    calibration: Any,
+    own: dict[str, float | None],
+) -> Price:
+    """Return the calibrated price."""
+    record: Calibration = calibrations.find_calibration(profile, calibration)
+    machine = machine_of(record, profile)
+    bandwidth = own["dram_bandwidth"]
+    if bandwidth is not None:
+        reached = machine.bandwidth / machine.peak_bandwidth * bandwidth
+        machine = dataclasses.replace(machine, peak_bandwidth=bandwidth, bandwidth=reached)
+    rates = kernel_files.find_rates(profile)
+    target = target_of(machine, profile)
+    placed = lower(plan, path, target)
+    launches = [launch for _, launch in placed]
+    graph = plan.graph
+    kept = {graph.tensors[name].storage for name in (*graph.inputs, *graph.outputs)}
+    where = served(launches, kept, machine, sets)
+    overhead, replay, host = own["launch_overhead"], own["replay_overhead"], own["host_interval"]
+    cost = record.paths[path]  # type: ignore[index]
+    settings = Settings(
+        mode=mode,
+        path=path,
+        floor=machine.floor + (cost.gap if path != "cupy" else 0.0) if overhead is None else overhead,
+        gap=machine.stream_gap if mode != "graph" and overhead is None else 0.0,
+        replay=(machine.replay if replay is None else replay) / repeats if mode == "graph" else 0.0,
+        idle=machine.idle if mode == "latency" else 0.0,
+        interval=cost.interval if host is None else host,
+        per_call=path == "inductor",
+        host_range=(cost.low / cost.interval, cost.high / cost.interval) if host is None else (1.0, 1.0),
+    )
+    kernels = []
+    for (group, launch), at in zip(placed, where, strict=True):
+        time = launch_time(launch, rates.find(launch.row), machine, at, floor=settings.floor)
+        kernels.append(Kernel(launch=launch, group=group, time=time, served=at))
+    run = PlanRun(
+        plan=plan,
+        kernels_run=tuple(kernels),
+        settings=settings,
+        spread=rates.spread(path),
+        widening=kernel_files.widening(record),
+        correlation=rates.correlation,
+        peak_memory=float(peak_memory(plan)),
+    )
+    name = f"{record.name}; kernels {rates.name}"
+    parts = tuple(Price(time=one.time, parts=one, calibration=name) for one in run.each())
+    return Price(time=run.time, parts=run, calibration=name, per_kernel=parts)
+
+
+def compare(
+    graph: Graph,
+    *,
+    device: str | HardwareProfile = "h200-sxm",
+    unfused: tuple[str, str] = ("eager", "torch"),
+    fused: tuple[str, str] = ("inductor", "inductor"),
+    **as_price: Any,
+) -> Comparison:
+    """Price a graph in two ways.
+
+    Parameters
+    ----------
+    graph : Graph
+        The program.
+    device : str or HardwareProfile
+        Where it runs.
+    unfused, fused : tuple of str
+        Strategy and path of each side.
+    **as_price
+        As for `price`.
+
+    Returns
+    -------
+    Comparison
+        Both prices, the saving with its 90 % interval, the speedup; `explain()` says why.
+
+    Raises
+    ------
+    InputError, PlanError, CalibrationError
+        As `fusesim.plan` and `price` do.
+    """
+    sides = []
+    for name, pair in (("unfused", unfused), ("fused", fused)):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004 - strategy and path
+            raise InputError(f'{name} is {pair}; give a strategy and a path, for example ("eager", "torch")')
+        strategy, path = pair
+        made = plan_graph(graph, strategy=strategy, device=device, cost=group_cost(device, path, **as_price))
+        sides.append((made, price(made, device=device, path=path, **as_price)))
+    (plan_a, price_a), (plan_b, price_b) = sides
+    return Comparison(
+        graph=graph, unfused_plan=plan_a, fused_plan=plan_b, unfused=price_a, fused=price_b, device=find_device(device)
+    )
+
+
+def group_cost(
+    device: str | HardwareProfile, path: str = "inductor", **as_price: Any
+) -> Callable[[Graph, tuple[str, ...]], float] | None:
+    """Return the time of one kernel of some ops, for planners; None, so the textbook's, where that model is asked for.
+
+    Notes
+    -----
+    A group is priced alone, its inputs cold: what the cache keeps between groups is not additive.
+    """
+    if as_price.get("model", "calibrated") == "textbook":
+        return None
+    profile = find_device(device)
+    record = calibrations.find_calibration(profile, as_price.get("calibration"))
+    machine = machine_of(record, profile)
+    rates, target = kernel_files.find_rates(profile), target_of(machine, profile)
+
+    def cost(graph: Graph, ops: tuple[str, ...]) -> float:
+        from fusesim.fusion import FusionPlan, Group  # noqa: PLC0415 - a plan of one group
+
+        alone = FusionPlan(graph=graph, groups=(Group(nodes=ops),), strategy="one group")
+        launches = [launch for _, launch in lower(alone, path, target)]
+        at = served(launches, set(), machine, math.inf)
+        return sum(
+            launch_time(one, rates.find(one.row), machine, where, floor=machine.floor).time
+            for one, where in zip(launches, at, strict=True)
+        )
+
+    return cost
