@@ -68,7 +68,7 @@ class Bench:
     def __init__(self) -> None:
         self.cupy = _import_cupy()
         self.driver = _load_driver()
-        with _cuda_errors(self.cupy):
+        with cuda_errors(self.cupy):
             self.gpu = gpu_facts(self.cupy)
             self.stream = self.cupy.cuda.Stream(non_blocking=True)
             self.pool = Pool(self.cupy, self.stream)
@@ -91,7 +91,7 @@ class Bench:
     def settle(self, progress: Callable[[int, int], None]) -> None:
         """Bring the process into the state that ordinary programs are in, see `SETTLING_ROUNDS`."""
         smallest = Case(kind="empty", probe="settle", sets=64)
-        with _cuda_errors(self.cupy):
+        with cuda_errors(self.cupy):
             for done in range(SETTLING_ROUNDS):
                 progress(done, SETTLING_ROUNDS)
                 for _ in range(SETTLING_LAUNCHES):
@@ -120,7 +120,7 @@ class Bench:
         progress(0, len(jobs))
         threads = ThreadPoolExecutor(COMPILERS)
         try:
-            with _cuda_errors(self.cupy):
+            with cuda_errors(self.cupy):
                 for done, outcome in enumerate(threads.map(partial.__call__, jobs), start=1):
                     if done <= len(keys):
                         self._keep(keys[done - 1], outcome)
@@ -151,7 +151,7 @@ class Bench:
         MeasurementError
             If the GPU or its driver fails.
         """
-        with _cuda_errors(self.cupy):
+        with cuda_errors(self.cupy):
             self.stream.synchronize()
             sets = set_count(case, self.gpu.cache)
             chains = self.cupy_path.chains(case, sets) if case.path == "cupy" else self._chains(case, sets)
@@ -238,7 +238,7 @@ def _load_driver() -> Any:
 
 
 @contextmanager
-def _cuda_errors(cupy: Any) -> Iterator[None]:
+def cuda_errors(cupy: Any) -> Iterator[None]:
     """Turn what CUDA and its compiler raise into one sentence."""
     try:
         yield
