@@ -171,7 +171,7 @@ def verified_table(found: Sequence[Verified]) -> Table:
         table.add_column(heading, justify="right")
     for row in found:
         predicted = "-" if row.predicted is None else units.format_quantity(row.predicted, units.TIME)
-        span = " to ".join(units.format_quantity(value, units.TIME) for value in (row.low, row.high))
+        span = " to ".join(units.format_quantity(value, units.TIME, like=row.median) for value in (row.low, row.high))
         table.add_row(
             row.form,
             str(row.kernels),

@@ -12,6 +12,7 @@ import fusesim
 from fusesim.cli.calibrate import calibrate
 from fusesim.cli.chain import chain
 from fusesim.cli.devices import devices
+from fusesim.cli.emit import emit_command
 from fusesim.cli.roofline import roofline
 from fusesim.cli.validate import validate_command
 from fusesim.cli.workshop import workshop
@@ -29,7 +30,7 @@ def commands() -> None:
     """Price GPU operations as separate kernels and fused: bytes, microseconds, and why."""
 
 
-for command in (chain, roofline, devices, calibrate, validate_command, workshop):
+for command in (chain, roofline, devices, calibrate, validate_command, emit_command, workshop):
     commands.add_command(command)
 
 

@@ -169,18 +169,31 @@ def _join(atoms: Atoms, runs: dict[str, list[list[int]]], part: Graph) -> None:
     anchor = _space(part, first or whole)
     flat = [atom for run in runs[anchor.name] for atom in run]
     for node in reductions[1:]:
-        source = runs[node.inputs[0]]
-        gone, own = (set(n.attr("dims", tuple(range(len(_space(part, n).shape))))) for n in (node, reductions[0]))
-        for reduced in (False, True):
-            left = [a for dim, run in enumerate(source) if (dim in gone) == reduced for a in run]
-            right = [a for dim, run in enumerate(runs[anchor.name]) if (dim in own) == reduced for a in run]
-            _together(atoms, left, right, node)
+        mine, first_ones = _directions(runs, node, part), _directions(runs, reductions[0], part)
+        leaves = [set(atoms.leaves(run)) for run in (*mine, *first_ones)]
+        if (leaves[0] | leaves[1]) & (leaves[2] | leaves[3]) and leaves[:2] != leaves[2:]:
+            raise PlanError(_crossed(reductions[0], node))
+        for run, into in zip(mine, first_ones, strict=True):
+            _together(atoms, run, into, node)
     for node in part.nodes:
         space = _space(part, node)
         here = [atom for run in runs[space.name] for atom in run]
         known = set(atoms.leaves(flat))
         if not known & set(atoms.leaves(here)) and space.elements == anchor.elements:
             _together(atoms, here, flat, node)
+
+
+def _directions(runs: Mapping[str, list[list[int]]], node: Node, part: Graph) -> tuple[list[int], list[int]]:
+    """Return the atoms that a reduction keeps, and those that it runs over."""
+    gone = node.attr("dims", tuple(range(len(_space(part, node).shape))))
+    source = runs[node.inputs[0]]
+    kept = [atom for dim, run in enumerate(source) if dim not in gone for atom in run]
+    return kept, [atom for dim in gone for atom in source[dim]]
+
+
+def _crossed(one: Node, other: Node) -> str:
+    """Say that two reductions have different rows."""
+    return f"op {one.name} and op {other.name} reduce along different dimensions; plan them in groups of their own"
 
 
 def _together(atoms: Atoms, one: Sequence[int], other: Sequence[int], node: Node) -> None:
@@ -257,10 +270,7 @@ def _reduced(placed: Mapping[str, list[list[int]]], reductions: Sequence[Node]) 
         gone = node.attr("dims", tuple(range(len(runs))))
         own = {atom for dim in gone for atom in runs[dim]}
         if node is not reductions[0] and own != found:
-            raise PlanError(
-                f"op {reductions[0].name} and op {node.name} reduce along different dimensions; "
-                "plan them in groups of their own"
-            )
+            raise PlanError(_crossed(reductions[0], node))
         found = own
     return found
 

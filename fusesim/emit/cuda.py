@@ -210,7 +210,7 @@ class _Writer:
             node = part.producers.get(name)
             if node is None:
                 self.write(f"{self._declare(name)} = {self._loaded(name, '0')};")
-            elif node.family == "pointwise" or node.family == "copy":
+            elif node.family in {"pointwise", "copy"}:
                 self.write(f"{self._declare(name)} = {bare(expression(self.nest, self.names, node, {}, 'cuda'))};")
 
     def _declare(self, name: str) -> str:

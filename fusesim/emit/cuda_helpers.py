@@ -26,7 +26,8 @@ NAN: Final = "#ifndef NAN\n#define NAN __int_as_float(0x7fffffff)\n#endif"
 """Run-time compilation has no math.h."""
 
 _BLOCK: Final = """\
-// {what} over the threads of a block; every thread returns it. Lanes of a warp exchange registers, warps one value each.
+// {what} over the threads of a block; every thread returns it.
+// Lanes of a warp exchange registers; warps put one value each into shared memory.
 template <typename T> __device__ T {name}(T value) {{
     __shared__ T shared[32];
     for (int lanes = 16; lanes > 0; lanes /= 2) {{

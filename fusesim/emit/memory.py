@@ -46,8 +46,8 @@ def rounded(values: Array, dtype: str) -> Array:
 
     Examples
     --------
-    >>> rounded(np.float32([1.01, 1e9]), "bf16").tolist()
-    [1.0078125, 999292928.0]
+    >>> rounded(np.float32([1.01, 257.0]), "bf16").tolist()
+    [1.0078125, 256.0]
     """
     if dtype in {"bf16", "fp8", "fp16"}:
         return decoded(encoded(values, dtype), dtype)

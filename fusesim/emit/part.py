@@ -156,8 +156,9 @@ def offset_of(graph: Graph, name: str) -> int:
         return tensor.offset
     source = graph.tensors[node.inputs[0]]
     before = offset_of(graph, source.name)
-    dim = node.attr("dim")
-    place = node.attr("start", node.attr("place", 0))
+    dim: int | None = node.attr("dim")
+    place: int = node.attr("start", node.attr("place", 0))
     if dim is None or not source.shape[dim]:
         return before
-    return before + int(place) % source.shape[dim] * source.strides[dim]
+    size: int = source.shape[dim]
+    return before + place % size * source.strides[dim]

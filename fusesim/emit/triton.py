@@ -214,10 +214,15 @@ class _Writer:
             return "i" if steps[-1] == 1 else f"i * {steps[-1]}"
         return offset(axes, steps, flat)
 
+    def _is_block(self, name: str) -> bool:
+        """Return whether a program reads or writes a block of a tensor, and not one value."""
+        steps = zip(self.nest.loops.strides[name], self.nest.axes, strict=True)
+        return any(step for step, axis in steps if axis.reduced or not self.nest.is_row)
+
     def _loaded(self, name: str, mask: str) -> str:
         """Return the values of a tensor in memory as the type that is computed in."""
         tensor = self.nest.part.tensors[name]
-        where = f", mask={mask}, other=0" if mask else ""
+        where = f", mask={mask}, other=0" if mask and self._is_block(name) else ""
         text = f"tl.load({self.names[name]}_ptr + {self._offset(name)}{where})"
         if tensor.dtype == "bool":  # a pointer to bool loads bytes
             return f"{text} != 0"
@@ -228,8 +233,9 @@ class _Writer:
         dtype = self.nest.part.tensors[name].dtype
         value = self.names[self.nest.source(name)]
         value = f"{value}.to({TRITON_TYPES[dtype]})" if dtype in NARROW else value
-        tests = [mask] if mask else []
-        tests += [f"({axis} == 0)" for axis in guard(self.nest, name)]
+        tests = [mask] if mask and self._is_block(name) else []
+        if tests or self.nest.is_row:
+            tests += [f"({axis} == 0)" for axis in guard(self.nest, name)]
         where = f", mask={' & '.join(tests)}" if tests else ""
         self.write(f"tl.store({self.names[name]}_ptr + {self._offset(name)}, {value}{where})")
 

@@ -88,9 +88,19 @@ template <typename... P, typename... A> void call(void (*kernel)(P...), A... a) 
 """
 
 
+def single_library(kernels, folder):
+    """Compile kernels one by one for the host, as run_k0, run_k1, ..."""
+    found = [Source(f"k{n}", [kernel], in_namespace(f"k{n}", [kernel])) for n, kernel in enumerate(kernels)]
+    return compiled(found, folder)
+
+
 def host_library(plans, folder):
     """Compile plans for the host and return the library."""
-    found = sources(plans)
+    return compiled(sources(plans), folder)
+
+
+def compiled(found, folder):
+    """Compile sources for the host and return the library."""
     text = '#include "device_on_host.h"\n' + CALL + "".join(source.text + call_of(source) for source in found)
     file, library = folder / "kernels.cpp", folder / "kernels.so"
     file.write_text(text, encoding="utf-8")
@@ -159,6 +169,7 @@ def emit_tools():
         one_group = staticmethod(one_group)
         sources = staticmethod(sources)
         host_library = staticmethod(host_library)
+        single_library = staticmethod(single_library)
         run_on_host = staticmethod(run_on_host)
         values_for = staticmethod(values_for)
         nvcc = staticmethod(nvcc)
