@@ -85,12 +85,12 @@ class KernelRates(_Record):
         if row is None:
             row = next((self.rows[near] for stem, near in FALLBACK.items() if name.startswith(stem) and near in self.rows), None)
         if row is None:
-            stem = name.rstrip("0123456789_")
+            stem = name.rstrip("0123456789_").removesuffix("_odd")
             row = next((self.rows[other] for other in self.rows if other.startswith(stem)), None)
         return rates_of(row.rates) if row is not None else Rates()
 
 
 def rates_of(values: Mapping[str, float]) -> Rates:
     """Return a row's rates; those that it does not state take nothing."""
-    plain = {"gap": 0.0, "block": 0.0, "step": 0.0, "rounds": 0.0, "slots": 0.0, "share": 1.0}
+    plain = {"gap": 0.0, "block": 0.0, "step": 0.0, "rounds": 0.0, "slots": 0.0, "cycles": 1.0, "share": 1.0}
     return Rates(**(plain | dict(values)))

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from fusesim.products import Product, Tiling
 
 
+SPECIAL_ISSUE: Final = 8.0
+"""Clock cycles that a warp's special function occupies its scheduler's unit: 32 lanes on 4 (Hopper)."""
+
 SECOND_PASS: Final = 0.25
 """Part of the bytes of a second pass over rows that leaves the SM: most is still in its own first-level cache. Of 1.0,
 0.5, 0.25 and 0.1, 0.25 fits norms of long rows in fp32 best (H200)."""
@@ -47,7 +50,8 @@ class Launch:
     `row` names its class. `reads` and `writes` are distinct bytes; `again` are bytes read once more in the same kernel
     (a second pass over a row), which the cache serves as far as `window`, the bytes in flight between the two passes,
     stays in it. Per element `slots` instructions and `special` functions beyond the class's own; `serial` clock cycles
-    are what a thread's dependent instructions take between its last load and its store. `steps` are what one thread
+    are what a thread's dependent instructions take between its last load and its store; `chain` values are what one
+    thread works through in a block, which no other warp can take from it. `steps` are what one thread
     does one after the other; `resident` blocks fit on an SM, and their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM,
     a `product` cut by a `tiling`. `arithmetic` is its share of the graph's FLOP, `nodes` the ops that it computes.
     """
@@ -68,6 +72,7 @@ class Launch:
     slots: float = 0.0
     special: float = 0.0
     serial: float = 0.0
+    chain: float = 0.0
     flops: float = 0.0
     rate: float = 0.0
     product: Product | None = None
@@ -90,7 +95,7 @@ class Rates:
     """What was measured of a class of kernels.
 
     `gap` seconds that a kernel of the class takes beyond the device's floor and latency, `block` seconds that a block takes whatever its length, `step` seconds of one step of a thread, `rounds` how often it waits for memory in a step, `slots` instructions
-    per element for addresses, loads and stores, `share` of the device's memory bandwidth that the class reaches. On the
+    per element for addresses, loads and stores, `cycles` clocks per instruction of a warp that nothing hides, `share` of the device's memory bandwidth that the class reaches. On the
     matrix units `peak` is the share that one SM reaches, `fill` what it takes in, and `sustained` the share of the
     device's peak that power allows.
     """
@@ -100,6 +105,7 @@ class Rates:
     step: float = 0.0
     rounds: float = 0.0
     slots: float = 6.0
+    cycles: float = 1.0
     share: float = 1.0
     peak: float = 0.8
     fill: float = 1.4e11
@@ -112,6 +118,7 @@ PARAMETERS: Final = {
     "step": ("s", 0.0, 5e-6),
     "rounds": ("1", 0.0, 4.0),
     "slots": ("1", 0.0, 1000.0),
+    "cycles": ("1", 0.0, 20.0),
     "share": ("1", 0.1, 1.0),
     "peak": ("1", 0.02, 1.0),
     "fill": ("B/s", 1e9, 1e13),
@@ -227,7 +234,10 @@ def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, 
     cached = machine.cache_latency + machine.cache_spread * touched
     first = served.cold * machine.dram_latency + (1.0 - served.cold) * cached
     step = rates.step + rates.rounds * first
-    waves = wave_count(launch.blocks, machine.sms * launch.resident) * (rates.block * launch.joins + step * launch.steps)
+    issued = launch.slots + rates.slots + SPECIAL_ISSUE * launch.special
+    alone = launch.chain * issued * rates.cycles / machine.clock
+    one = rates.block * launch.joins + step * launch.steps + alone
+    waves = wave_count(launch.blocks, machine.sms * launch.resident) * one
     operands = max(len(launch.reads) - 1, 0) * machine.operand_latency
     latency = (first + operands if launch.reads else 0.0) + rates.gap + launch.serial / machine.clock
     throughput = math.sqrt(math.sqrt(dram**4 + cache**4 + issue**4))

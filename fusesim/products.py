@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 STEP: Final = 64
 """Inner dimension of one step: 128 bytes of 16-bit values, a swizzled row of shared memory."""
 
-_WIDE = (64, 128, 192, 256)
-_HIGH = (8, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 256)
+_WIDE = (64, 128, 192, 256, 320)
+_HIGH = tuple(range(8, 264, 8))
 _FITTING = {(a, b) for a in _WIDE for b in _HIGH if a * b <= 256 * 160}
 TILES: Final = np.array(
     sorted(_FITTING | {(b, a) for a, b in _FITTING if b >= 32}),  # noqa: PLR2004 - no tile is narrower

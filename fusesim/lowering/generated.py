@@ -76,6 +76,39 @@ def _seed(plan: FusionPlan, nodes: Sequence[Node]) -> list[Launch]:
     return [Launch(name="seeds", row="vectorised32", writes=(Access("seeds", 8.0),), elements=1.0)]
 
 
+SLOTS: Final = {
+    "tanh": 24,
+    "exp": 8,
+    "sin": 27,
+    "cos": 27,
+    "log1p": 30,
+    "gelu": 34,
+    "gelu_tanh": 30,
+    "rsqrt": 6,
+    "silu": 17,
+    "sigmoid": 14,
+    "sqrt": 27,
+}
+"""Instructions per value where Triton's differ from those of `fusesim.kinds`: its device library is another. From six
+of each in a row on 20 million values in fp32, where issue binds (h200_generated_more.json)."""
+
+SECTOR: Final = 32.0
+"""Bytes that memory hands out at once; an element that an index names costs one. [B]"""
+
+
+def touched(plan: FusionPlan, group: Group, nodes: Sequence[Node]) -> tuple[Access, ...]:
+    """Return what a group reads: of a tensor that only an index reads, no more than it names. [B]."""
+    graph = plan.graph
+    found = list(accesses(graph, plan.external_inputs(group)))
+    for place, access in enumerate(found):
+        readers = [n for n in nodes if any(graph.tensors[i].storage == access.storage for i in n.inputs)]
+        if readers and all(n.family == "gather" and graph.tensors[n.inputs[0]].storage == access.storage for n in readers):
+            rows = [graph.tensors[n.outputs[0]] for n in readers]
+            named = sum(max(float(r.bytes), SECTOR) if n.kind != "gather" else r.elements * SECTOR for n, r in zip(readers, rows, strict=True))
+            found[place] = Access(access.storage, min(access.bytes, named))
+    return tuple(found)
+
+
 def _with_epilogue(
     plan: FusionPlan, group: Group, nodes: Sequence[Node], anchors: Sequence[Node], target: Target
 ) -> list[Launch]:
@@ -95,9 +128,10 @@ def arithmetic(graph: Graph, nodes: Sequence[Node], elements: float) -> Arithmet
     """Add up what ops issue, per value of a loop over `elements`."""
     slots = special = serial = flops = 0.0
     for node in nodes:
-        size = max(graph.tensors[name].elements for name in (*node.inputs, *node.outputs))
+        names = node.outputs if node.family == "gather" else (*node.inputs, *node.outputs)
+        size = max(graph.tensors[name].elements for name in names)
         part = size / max(elements, 1.0)
-        slots += node.row.slots * part
+        slots += SLOTS.get(node.kind, node.row.slots) * part
         special += node.row.special * part
         serial += node.row.serial * (size >= elements)
         flops += graph.flops(node)
@@ -110,14 +144,14 @@ def _loops(plan: FusionPlan, group: Group, nodes: Sequence[Node], path: str) -> 
     elements = float(max(graph.tensors[node.outputs[0]].elements for node in nodes))
     ends = plan.external_outputs(group)
     inputs = plan.external_inputs(group)
-    reads, writes = accesses(graph, inputs), accesses(graph, ends)
+    reads, writes = touched(plan, group, nodes), accesses(graph, ends)
     known = arithmetic(graph, nodes, elements)
     per_block = min(max(elements / 128.0, 256.0), 1024.0)
     per_block = float(1 << math.floor(math.log2(per_block)))
     threads = 128
     turned = any(_turned(graph, name, nodes) for name in inputs)
     wide = width(*(graph.tensors[name] for name in (*inputs, *ends)))
-    row = f"gen_turned{wide}" if turned else f"gen_loop{wide}"
+    row = f"gen_turned{wide}" if turned else f"gen_loop{_odd(graph, inputs, elements)}{wide}"
     if path == "cuda" and not turned:
         row = "cuda"
     loop = Launch(
@@ -136,6 +170,19 @@ def _loops(plan: FusionPlan, group: Group, nodes: Sequence[Node], path: str) -> 
         arithmetic=known.flops,
     )
     return [loop]
+
+
+def _odd(graph: Graph, names: Sequence[str], elements: float) -> str:
+    """Return the suffix of kernels that cannot load 16 bytes at once: sizes or rows that do not divide."""
+    inner = {t.shape[-1] * t.itemsize for t in (graph.tensors[n] for n in names) if t.shape and t.elements < elements}
+    ragged = any(size % 16 and size > 16 for size in inner)  # noqa: PLR2004 - 16 bytes; one value per row is broadcast
+    return "_odd" if ragged or elements % 16 else ""
+
+
+def _odd_rows(columns: int, graph: Graph, names: Sequence[str]) -> str:
+    """Return the same suffix for kernels over rows: a row that does not begin on 16 bytes."""
+    least = min((graph.tensors[n].itemsize for n in names if graph.tensors[n].elements >= columns), default=2)
+    return "_odd" if columns * least % 16 else ""
 
 
 def _name(nodes: Sequence[Node]) -> str:
@@ -233,26 +280,27 @@ def pass_levels(graph: Graph, nodes: Sequence[Node], reductions: Sequence[Node],
 def _held(plan: FusionPlan, group: Group, nodes: Sequence[Node], shape: _Shape) -> Launch:
     """Return the kernel that keeps a row on chip and reads it once."""
     graph = plan.graph
-    reads, writes = accesses(graph, plan.external_inputs(group)), accesses(graph, plan.external_outputs(group))
+    reads, writes = touched(plan, group, nodes), accesses(graph, plan.external_outputs(group))
     known = arithmetic(graph, nodes, shape.elements)
-    many = shape.rows >= 8 * 128
+    many = shape.rows > 512  # noqa: PLR2004 - see the module's first lines
+    padded = float(1 << (shape.columns - 1).bit_length()) if shape.columns > 1 else 1.0
     threads = 32 if many else 128 if shape.columns <= 512 else 256  # noqa: PLR2004 - see the module's first lines
-    per_block = 4.0 if shape.columns <= 256 and many else 1.0  # noqa: PLR2004
+    per_block = max(HELD / padded, 1.0) if many else 1.0
     wide = width(*(graph.tensors[a] for a in (*plan.external_inputs(group), *plan.external_outputs(group))))
     return Launch(
         name=_name(nodes),
-        row=f"gen_held{wide}",
+        row=f"gen_held{_odd_rows(shape.columns, graph, plan.external_inputs(group))}{wide}",
         nodes=tuple(node.name for node in nodes),
         reads=reads,
         writes=writes,
-        elements=shape.elements,
+        elements=shape.rows * padded,
         blocks=max(ceil(shape.rows, per_block), 1.0),
         threads=threads,
         resident=min(2048.0 / threads, 32.0),
-        steps=ceil(shape.columns * per_block, threads),
+        steps=ceil(padded * per_block, threads),
         slots=known.slots + len(reads) + len(writes),
         special=known.special,
-        serial=0.0,
+        chain=padded * per_block / threads,
         arithmetic=known.flops,
     )
 
@@ -264,7 +312,7 @@ def _looped(
     graph = plan.graph
     whole = int(shape.elements)
     inputs = plan.external_inputs(group)
-    reads, writes = accesses(graph, inputs), accesses(graph, plan.external_outputs(group))
+    reads, writes = touched(plan, group, nodes), accesses(graph, plan.external_outputs(group))
     needed = _needed(graph, nodes, levels, set(plan.external_outputs(group)), whole)
     again, slots, special, loads = 0.0, 0.0, 0.0, 0.0
     full = {name for name in inputs if graph.tensors[name].elements >= whole}
@@ -285,7 +333,7 @@ def _looped(
     item = max((graph.tensors[n].itemsize for n in full), default=2)
     return Launch(
         name=_name(nodes),
-        row=f"gen_rows{wide}",
+        row=f"gen_rows{_odd_rows(shape.columns, graph, inputs)}{wide}",
         nodes=tuple(node.name for node in nodes),
         reads=reads,
         writes=writes,
@@ -297,6 +345,7 @@ def _looped(
         resident=4,
         joins=float(len(needed)),
         steps=sum(ceil(shape.columns * per_block, TILE) for _ in needed),
+        chain=shape.columns * padded * per_block / threads,
         slots=slots + 2.0 * loads + 2.0 * len(writes),
         special=special,
         arithmetic=sum(graph.flops(node) for node in nodes),
@@ -386,7 +435,7 @@ def _staged(
     """Return a first stage over parts and, where there is more than one, a second that joins them."""
     graph = plan.graph
     inputs, ends = plan.external_inputs(group), plan.external_outputs(group)
-    reads, writes = accesses(graph, inputs), accesses(graph, ends)
+    reads, writes = touched(plan, group, nodes), accesses(graph, ends)
     known = arithmetic(graph, nodes, shape.elements)
     wide = width(*(graph.tensors[name] for name in inputs))
     stored = tuple(Access(f"{node.name}.parts", 4.0 * shape.rows * parts) for node in reductions)

@@ -38,20 +38,21 @@ from fusesim.plans import plan_graph  # noqa: E402
 from fusesim.reuse import served  # noqa: E402
 
 OUT = HERE.parents[1] / "hardware_specs" / "kernels" / "h200-sxm.json"
-FITTED = ("pointwise", "rows", "products", "more", "generated", "generated_more")
+FITTED = ("pointwise", "rows", "products", "more", "generated", "generated_more", "random_fit")
 HELD_OUT = ("own_patterns", "random")
 STREAM = ("gap", "slots", "share")
 ROWS = ("gap", "block", "step", "rounds", "slots", "share")
 PRODUCTS = ("gap", "block", "peak", "fill", "sustained", "share")
+GENERATED = ("gap", "block", "step", "rounds", "slots", "cycles", "share")
 ATTENTION = ("gap", "block", "step", "peak", "sustained", "share")
 ROW_CLASSES = (
     "sum_ max_ var_ softmax log_softmax layer_norm rms_norm moments normalised columns scan nll "
     "gen_rows gen_held gen_parts gen_columns gen_last"
 ).split()
-SCALE = {"gap": 1e-6, "block": 1e-6, "step": 1e-7, "rounds": 1.0, "slots": 20.0, "share": 1.0, "peak": 1.0, "fill": 1e11, "sustained": 1.0}
-LOW = {"gap": 0, "block": 0, "step": 0, "rounds": 0, "slots": 0, "share": 0.2, "peak": 0.03, "fill": 0.02, "sustained": 0.03}
-HIGH = {"gap": 15, "block": 15, "step": 40, "rounds": 3, "slots": 40, "share": 1.0, "peak": 1.0, "fill": 40, "sustained": 1.1}
-START = {"gap": 0.2, "block": 0.2, "step": 0.2, "rounds": 0.2, "slots": 0.5, "share": 0.9, "peak": 0.8, "fill": 1.4, "sustained": 0.8}
+SCALE = {"gap": 1e-6, "block": 1e-6, "step": 1e-7, "rounds": 1.0, "slots": 20.0, "cycles": 1.0, "share": 1.0, "peak": 1.0, "fill": 1e11, "sustained": 1.0}
+LOW = {"gap": 0, "block": 0, "step": 0, "rounds": 0, "slots": 0, "cycles": 0, "share": 0.2, "peak": 0.03, "fill": 0.02, "sustained": 0.03}
+HIGH = {"gap": 15, "block": 15, "step": 40, "rounds": 3, "slots": 40, "cycles": 15, "share": 1.0, "peak": 1.0, "fill": 40, "sustained": 1.1}
+START = {"gap": 0.2, "block": 0.2, "step": 0.2, "rounds": 0.2, "slots": 0.5, "cycles": 1.0, "share": 0.9, "peak": 0.8, "fill": 1.4, "sustained": 0.8}
 FIRST = ("vectorised32", "vectorised16", "memcpy", "converted", "strided2_16", "strided2_32", "strided3_16", "strided3_32", "transposed_16", "transposed_32", "layout16", "gen_loop16", "gen_loop32", "gen_last")
 
 
@@ -102,6 +103,8 @@ def predicted(case, find, here):
 
 
 def free_rates(row):
+    if row.startswith(("gen_held", "gen_rows")):
+        return GENERATED
     if row.startswith(tuple(ROW_CLASSES)):
         return ROWS
     if row.startswith(("matmul", "conv1", "conv3", "conv_", "pointwise")):

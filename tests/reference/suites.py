@@ -232,6 +232,95 @@ def generated():
     return rows
 
 
+def generated_more():
+    """Return generated kernels in which arithmetic binds: ops in a row, and rows with costly ops around them."""
+    rows = []
+    ops = ("exp", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "rsqrt", "sqrt", "sin", "log1p", "square", "abs")
+    for dtype in ("bf16", "fp32"):
+        for op in ops:
+            for size, times in ((20000000, 6), (3614985, 2), (9000, 4), (400000, 6)):
+                x, last, lines = [["x", [size], dtype]], "x", []
+                for place in range(times):
+                    lines += [f"a{place} {op} {last}", f"b{place} add a{place} scalar=0.25"]
+                    last = f"b{place}"
+                rows.append(chained("g_heavy", x, [*lines, f"y mul {last} scalar=1.25"]))
+        for size in (3614985, 20000001, 70001, 1000003):
+            x, z = ["x", [size], dtype], ["z", [size], dtype]
+            rows.append(single("g_odd", "neg", [x], sides=["compiled"]))
+            rows.append(single("g_odd", "add", [x, z], sides=["compiled"]))
+            rows.append(chained("g_odd", [x, z], ["a div x z", "b maximum a x", "y tanh b"]))
+        for r, c in ((300, 200), (760, 320), (523, 256), (1475, 312), (2000, 640), (12845, 704), (5000, 1000), (64, 900), (981, 3685), (3262, 1312), (400, 5000), (2852, 11617), (9000, 2560), (130, 8000), (40, 2000), (6000, 1500)):
+            x, w = ["x", [r, c], dtype], ["w", [c], dtype]
+            for op in ("tanh", "gelu", "sin", "exp"):
+                rows.append(chained("g_heavy_rows", [x], [f"a {op} x", "m mean a", "b sub a m", f"y {op} b"]))
+            rows.append(chained("g_heavy_rows", [x, w], ["a silu x", "b mul a w", "n layer_norm b w w", "t tanh n", "s softmax a", "q amax s"], outputs=["t", "q"]))
+            rows.append(chained("g_heavy_rows", [x, w], ["n layer_norm x w w", "l layer_norm n w w", "v var n"], outputs=["l", "v"]))
+            rows.append(chained("g_heavy_rows", [x], ["a abs x", "m amax a", "b div a m", "y sqrt b"]))
+    return rows
+
+
+def more():
+    """Return more points of classes that had few, eager."""
+    rows = []
+    for dtype in ("bf16", "fp32"):
+        for r, c in ((1, 1001), (20, 301), (74, 4591), (130, 10357), (300, 2049), (396, 7022), (767, 8191), (2000, 999), (5000, 3001), (9000, 1025), (12000, 257)):
+            x, w = ["x", [r, c], dtype], ["w", [c], dtype]
+            rows.append(single("layer_norm", "layer_norm", [x, w, ["b", [c], dtype]]))
+            rows.append(single("rms_norm", "rms_norm", [x, w]))
+        for r, c in ((8, 10240), (100, 12288), (500, 20000), (1000, 11000), (3000, 16000), (128, 128000), (16, 65536), (2000, 50257), (600, 40000), (4, 30000), (5000, 10240)):
+            x = ["x", [r, c], dtype]
+            rows.append(single("softmax", "softmax", [x]))
+            rows.append(single("log_softmax", "log_softmax", [x]))
+            for op in ("sum", "amax", "var"):
+                rows.append(single("reduce_row", op, [x]))
+        for r, c in ((300, 1000), (1000, 300), (3000, 3000), (700, 20000), (30000, 100), (10, 10000), (12000, 1024)):
+            x = ["x", [r, c], dtype]
+            rows.append(single("reduce_column", "sum", [x], dims=[0]))
+            rows.append(single("reduce_all", "sum", [x], dims=[0, 1], keepdim=False))
+            rows.append(single("reduce_middle", "sum", [["x", [16, max(r // 16, 1), c], dtype]], dims=[1]))
+            rows.append(single("cumsum", "cumsum", [x]))
+        for width in (64, 128, 256, 512, 2048):
+            for tokens in (128, 1000, 30000):
+                case = single("embedding", "embedding", [["x", [50000, width], dtype], ["i", [tokens], "int64"]])
+                rows.append(case | {"highest": 50000})
+        for r, c in ((64, 512), (1000, 1000), (3000, 50257), (20000, 100), (500, 128000)):
+            rows.append(single("nll_loss", "nll_loss", [["x", [r, c], dtype], ["i", [r], "int64"]]) | {"highest": c})
+        for size in (50000, 700000, 8000000, 40000000):
+            other = "fp32" if dtype == "bf16" else "bf16"
+            rows.append(single("cast", "cast", [["x", [size], dtype]], dtype=other))
+            rows.append(single("mixed", "mul", [["x", [size], dtype], ["z", [size], other]]))
+            rows.append(single("dropout", "dropout", [["x", [size], dtype]], p=0.1))
+        for b, h, s, d in ((2, 12, 512, 64), (1, 8, 300, 64), (16, 12, 256, 64), (4, 16, 1024, 128), (1, 24, 4096, 64), (2, 8, 700, 128)):
+            rows.append(single("attention", "attention", [[key, [b, h, s, d], dtype] for key in "qkv"]))
+        for m, k, n in ((33, 1000, 1000), (300, 784, 256), (2048, 512, 256), (4096, 13, 512), (64, 415, 512), (2048, 415, 512), (512, 4096, 512), (5000, 300, 700)):
+            inputs = [["x", [m, k], dtype], ["w", [n, k], dtype], ["b", [n], dtype]]
+            rows.append(single("linear_bias", "linear", inputs))
+            rows.append(single("linear", "linear", inputs[:2]))
+    for n, ci, co, hw, k, s in ((16, 3, 32, 112, 3, 2), (1, 3, 64, 224, 7, 2), (8, 3, 96, 224, 4, 4), (64, 3, 64, 32, 3, 1), (32, 64, 128, 32, 3, 2), (16, 96, 24, 56, 1, 1), (16, 24, 144, 56, 1, 1), (64, 64, 64, 32, 3, 1), (64, 256, 256, 8, 3, 1), (8, 512, 512, 28, 3, 1), (2, 64, 64, 256, 3, 1), (2, 128, 64, 128, 1, 1), (128, 128, 128, 16, 3, 1), (4, 1024, 512, 16, 3, 1), (8, 192, 384, 28, 2, 2), (32, 512, 1024, 14, 1, 2), (1, 256, 256, 56, 3, 1), (16, 32, 32, 112, 3, 1), (64, 512, 128, 14, 1, 1), (8, 2048, 512, 7, 1, 1), (128, 64, 256, 28, 1, 1)):
+        for layout, dtype in (("channels_last", "bf16"), ("nchw", "bf16"), ("nchw", "fp32")):
+            x, w = ["x", [n, ci, hw, hw], dtype, layout], ["w", [co, ci, k, k], dtype, layout]
+            rows.append(single("conv", "conv", [x, w], stride=s, padding=0 if k in {2, 4} else k // 2))
+        for layout, dtype in (("channels_last", "bf16"), ("nchw", "bf16"), ("nchw", "fp32")):
+            x = ["x", [n, co, hw // s, hw // s], dtype, layout]
+            for stat in {dtype, "fp32"}:
+                rows.append(single("batch_norm", "batch_norm", [x, *([key, [co], stat] for key in ("m", "var", "w", "b"))]))
+    for n, c, hw in ((64, 64, 32), (1, 64, 112), (32, 192, 28), (8, 480, 14), (128, 32, 32), (16, 16, 224)):
+        for layout, dtype in (("channels_last", "bf16"), ("nchw", "bf16"), ("nchw", "fp32")):
+            x = ["x", [n, c, hw, hw], dtype, layout]
+            rows.append(single("max_pool", "max_pool", [x], window=3, stride=2, padding=1))
+            rows.append(single("mean_space", "mean", [x], dims=[2, 3]))
+    for n, c, hw, k in ((32, 32, 112, 3), (32, 96, 56, 3), (32, 192, 28, 3), (32, 576, 14, 3), (8, 240, 28, 5), (64, 960, 7, 3)):
+        for layout in ("channels_last", "nchw"):
+            x, w = ["x", [n, c, hw, hw], "bf16", layout], ["w", [c, 1, k, k], "bf16", layout]
+            rows.append(single("depthwise", "conv", [x, w], padding=k // 2, groups=c))
+    return rows
+
+
+def random_fit():
+    """Return random programs of other seeds, to fit to."""
+    return [programs.random_program(seed) | {"sides": ["eager", "compiled"]} for seed in range(5000, 5140)]
+
+
 def random_suite():
     """Return random programs that nothing is fitted to."""
     return [programs.random_program(seed) | {"sides": ["eager", "compiled"]} for seed in range(1000, 1130)]
@@ -286,5 +375,8 @@ SUITES = {
     "rows": rows_suite,
     "products": products,
     "generated": generated,
+    "generated_more": generated_more,
+    "more": more,
+    "random_fit": random_fit,
     "random": random_suite,
 }

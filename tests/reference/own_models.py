@@ -1,0 +1,234 @@
+"""Whole modules of this project's own choice, measured eager and compiled: other families, sizes and phases.
+
+    python tests/reference/own_models.py --out DIR
+
+Each is run forward without gradients unless its name says `train`. The same protocol as h200_models.json: four calls on
+the same buffers in one CUDA graph, events around the replay, divided by four; kernels of one captured call; the
+allocator's peak. A profiler trace of one eager call with shapes is kept, durations included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import models_torch
+import torch
+import torch.nn.functional as F
+from measure_torch import clean, environment, quantiles
+from torch import nn
+
+bf16 = torch.bfloat16
+
+
+class Decode(nn.Module):
+    """One token of a decoder block with grouped-query attention over a cache of keys and values, SwiGLU, RMSNorm."""
+
+    def __init__(self, hidden, inner, heads, kv_heads):
+        super().__init__()
+        dim = hidden // heads
+        p = lambda *d: nn.Parameter(torch.randn(*d) * 0.02)  # noqa: E731
+        self.n1, self.n2, self.heads, self.kv, self.dim = p(hidden), p(hidden), heads, kv_heads, dim
+        self.wq, self.wk, self.wv, self.wo = p(hidden, hidden), p(hidden, kv_heads * dim), p(hidden, kv_heads * dim), p(hidden, hidden)
+        self.wg, self.wu, self.wd = p(hidden, inner), p(hidden, inner), p(inner, hidden)
+
+    def forward(self, x, keys, values):
+        b, t, h = x.shape
+        y = F.rms_norm(x, (h,), self.n1)
+        q = (y @ self.wq).view(b, t, self.heads, self.dim).transpose(1, 2)
+        k = (y @ self.wk).view(b, t, self.kv, self.dim).transpose(1, 2)
+        v = (y @ self.wv).view(b, t, self.kv, self.dim).transpose(1, 2)
+        keys, values = torch.cat((keys, k), 2), torch.cat((values, v), 2)
+        r = self.heads // self.kv
+        o = F.scaled_dot_product_attention(q, keys.repeat_interleave(r, 1), values.repeat_interleave(r, 1))
+        x = x + o.transpose(1, 2).reshape(b, t, h) @ self.wo
+        y = F.rms_norm(x, (h,), self.n2)
+        return x + (F.silu(y @ self.wg) * (y @ self.wu)) @ self.wd
+
+
+class Mobile(nn.Module):
+    """Inverted residuals: 1x1 up, depthwise 3x3, 1x1 down, batch norm and ReLU6."""
+
+    def __init__(self, width=32, blocks=4):
+        super().__init__()
+        layers = [nn.Conv2d(3, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU6()]
+        for _ in range(blocks):
+            wide = width * 4
+            layers += [nn.Conv2d(width, wide, 1, bias=False), nn.BatchNorm2d(wide), nn.ReLU6()]
+            layers += [nn.Conv2d(wide, wide, 3, 1, 1, groups=wide, bias=False), nn.BatchNorm2d(wide), nn.ReLU6()]
+            layers += [nn.Conv2d(wide, width, 1, bias=False), nn.BatchNorm2d(width)]
+        self.body, self.head = nn.Sequential(*layers), nn.Linear(width, 100)
+
+    def forward(self, x):
+        return self.head(self.body(x).mean((2, 3)))
+
+
+class Unet(nn.Module):
+    """A small denoiser: group norm, SiLU, 3x3 convolutions, one level down and up with a skip."""
+
+    def __init__(self, width=128):
+        super().__init__()
+        self.inp, self.out = nn.Conv2d(4, width, 3, padding=1), nn.Conv2d(width, 4, 3, padding=1)
+        self.n = nn.ModuleList(nn.GroupNorm(32, c) for c in (width, width, 2 * width, 2 * width, 3 * width))
+        self.c = nn.ModuleList([nn.Conv2d(width, width, 3, padding=1), nn.Conv2d(width, 2 * width, 3, 2, 1), nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.Conv2d(3 * width, width, 3, padding=1)])
+
+    def forward(self, x):
+        x = self.inp(x)
+        h = self.c[0](F.silu(self.n[0](x))) + x
+        d = self.c[1](F.silu(self.n[1](h)))
+        d = d + self.c[2](F.silu(self.n[2](d)))
+        d = d + self.c[3](F.silu(self.n[3](d)))
+        u = torch.cat((F.interpolate(d, scale_factor=2.0), h), 1)
+        return self.out(self.c[4](F.silu(self.n[4](u))))
+
+
+class Mlp(nn.Module):
+    """Wide and deep: embeddings, dense layers, dropout off, cross entropy by hand in training."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.layers, self.head = nn.Embedding(30000, 512), nn.ModuleList(nn.Linear(512, 512) for _ in range(4)), nn.Linear(512, 30000)
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        for layer in self.layers:
+            x = x + F.gelu(layer(F.layer_norm(x, (512,))))
+        return F.softmax(self.head(x).float(), -1)
+
+
+class Train(nn.Module):
+    """A training step of a GPT block: loss and gradients."""
+
+    def __init__(self, hidden, heads):
+        super().__init__()
+        self.block = models_torch.Gpt(hidden, heads)
+
+    def forward(self, x):
+        loss = self.block(x).float().pow(2).mean()
+        return torch.autograd.grad(loss, list(self.block.parameters()))
+
+
+def r(*shape, dtype=bf16, device="cuda"):
+    return torch.randn(*shape, device=device).to(dtype)
+
+
+def build(name, device="cuda"):
+    """Return a module and its inputs."""
+    last = {"memory_format": torch.channels_last}
+    if name in {"gpt:2,512,768,12", "bert:16,384,1024,16", "block:1,512,4096,11008,32", "vit:16", "dlrm:2048"}:
+        return models_torch.build(name, device)
+    if name == "decode:16,2047":
+        m = Decode(4096, 14336, 32, 8).to(device, bf16)
+        return m, (r(16, 1, 4096, device=device), r(16, 8, 2047, 128, device=device), r(16, 8, 2047, 128, device=device))
+    if name == "mobile:32":
+        return Mobile().eval().to(device, bf16).to(**last), (r(32, 3, 224, 224, device=device).to(**last),)
+    if name == "unet:4":
+        return Unet().to(device, bf16).to(**last), (r(4, 4, 64, 64, device=device).to(**last),)
+    if name == "mlp:512":
+        return Mlp().to(device, bf16), (torch.randint(0, 30000, (512,), device=device),)
+    if name == "train:4,512,1024,16":
+        return Train(1024, 16).to(device, bf16), (r(4, 512, 1024, device=device),)
+    raise KeyError(name)
+
+
+NAMES = ("gpt:2,512,768,12", "bert:16,384,1024,16", "block:1,512,4096,11008,32", "vit:16", "dlrm:2048", "decode:16,2047", "mobile:32", "unet:4", "mlp:512", "train:4,512,1024,16")
+
+
+def graph_time(call, inputs):
+    for _ in range(4):
+        out = call(*inputs)
+    torch.cuda.synchronize()
+    del out
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        call(*inputs)
+    torch.cuda.current_stream().wait_stream(stream)
+    base = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    out = call(*inputs)
+    torch.cuda.synchronize()
+    peak = torch.cuda.max_memory_allocated() - base
+    del out
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = [call(*inputs) for _ in range(4)]
+    times = []
+    for _ in range(14):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) * 1e-3 / 4)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as prof:
+        graph.replay()
+        torch.cuda.synchronize()
+    names = [clean(e.name)[:56] for e in prof.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    del kept, graph
+    return {"graph": quantiles(times[3:]), "peak": peak, "graph_kernels": len(names) / 4, "kernels": names[: len(names) // 4]}
+
+
+def eager_time(call, inputs):
+    times = []
+    for _ in range(9):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(10):
+            call(*inputs)
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) * 1e-4)
+    return quantiles(times)
+
+
+def trace(call, inputs, path):
+    with torch.profiler.profile(record_shapes=True, acc_events=True) as prof:
+        call(*inputs)
+        torch.cuda.synchronize()
+    raw = str(path) + ".json"
+    prof.export_chrome_trace(raw)
+    with open(raw, "rb") as source, gzip.open(raw + ".gz", "wb") as target:
+        shutil.copyfileobj(source, target)
+    Path(raw).unlink()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", default=".")
+    args = parser.parse_args()
+    rows = []
+    for name in NAMES:
+        torch.manual_seed(0)
+        try:
+            with torch.set_grad_enabled(name.startswith("train")):
+                module, inputs = build(name)
+                row = {"name": name, "eager": graph_time(module, inputs)}
+                row["eager"]["eager"] = eager_time(module, inputs)
+                trace(module, inputs, Path(args.out) / (name.replace(":", "_").replace(",", "-") + ".eager"))
+                if not name.startswith("train"):
+                    torch._dynamo.reset()
+                    compiled = torch.compile(module, dynamic=False)
+                    began = time.perf_counter()
+                    compiled(*inputs)
+                    torch.cuda.synchronize()
+                    row["compile_s"] = time.perf_counter() - began
+                    row["compiled"] = graph_time(compiled, inputs)
+                    row["compiled"]["eager"] = eager_time(compiled, inputs)
+                rows.append(row)
+        except Exception as error:
+            print(name, repr(error)[:300], flush=True)
+        print(name, json.dumps({s: row[s]["graph"]["med"] * 1e6 for s in ("eager", "compiled") if s in row}), flush=True)
+    out = {"protocol": __doc__, "environment": environment(), "rows": rows}
+    (Path(args.out) / "own_models.json").write_text(json.dumps(out))
+
+
+if __name__ == "__main__":
+    main()
