@@ -16,6 +16,7 @@ from fusesim.api import find_device
 from fusesim.calibration import machine_of
 from fusesim.comparison import Comparison
 from fusesim.errors import InputError
+from fusesim.group_cost import group_cost
 from fusesim.inputs import MAX_BANDWIDTH, MAX_REPEATS, MAX_TIME, MIN_BANDWIDTH, choice, number
 from fusesim.launches import launch_time
 from fusesim.liveness import peak_memory
@@ -28,8 +29,6 @@ from fusesim.reuse import served
 from fusesim.schedule import LAUNCH_MODES, TEXTBOOK_LAUNCH, TEXTBOOK_REPLAY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fusesim.calibration import Calibration
     from fusesim.fusion import FusionPlan
     from fusesim.graph import Graph
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
 
 PATHS: Final = ("torch", "inductor", "cuda", "cupy")
 MODELS: Final = ("textbook", "calibrated")
+
+__all__ = ["MODELS", "PATHS", "compare", "group_cost", "price"]
 
 
 def price(
@@ -235,33 +236,3 @@ def compare(
     return Comparison(
         graph=graph, unfused_plan=plan_a, fused_plan=plan_b, unfused=price_a, fused=price_b, device=find_device(device)
     )
-
-
-def group_cost(
-    device: str | HardwareProfile, path: str = "inductor", **as_price: Any
-) -> Callable[[Graph, tuple[str, ...]], float] | None:
-    """Return the time of one kernel of some ops, for planners; None, so the textbook's, where that model is asked for.
-
-    Notes
-    -----
-    A group is priced alone, its inputs cold: what the cache keeps between groups is not additive.
-    """
-    if as_price.get("model", "calibrated") == "textbook":
-        return None
-    profile = find_device(device)
-    record = calibrations.find_calibration(profile, as_price.get("calibration"))
-    machine = machine_of(record, profile)
-    rates, target = kernel_files.find_rates(profile), target_of(machine, profile)
-
-    def cost(graph: Graph, ops: tuple[str, ...]) -> float:
-        from fusesim.fusion import FusionPlan, Group  # noqa: PLC0415 - a plan of one group
-
-        alone = FusionPlan(graph=graph, groups=(Group(nodes=ops),), strategy="one group")
-        launches = [launch for _, launch in lower(alone, path, target)]
-        at = served(launches, set(), machine, math.inf)
-        return sum(
-            launch_time(one, rates.find(one.row), machine, where, floor=machine.floor).time
-            for one, where in zip(launches, at, strict=True)
-        )
-
-    return cost

@@ -12,11 +12,11 @@ from fusesim.lowering.eager import eager_launches
 from fusesim.lowering.generated import group_launches
 
 if TYPE_CHECKING:
-    from fusesim.fusion import FusionPlan
+    from fusesim.fusion import FusionPlan, Group
     from fusesim.launches import Launch
     from fusesim.lowering.target import Target
 
-__all__ = ["lower"]
+__all__ = ["launches_of", "lower"]
 
 
 def lower(plan: FusionPlan, path: str, target: Target) -> list[tuple[int, Launch]]:
@@ -31,12 +31,13 @@ def lower(plan: FusionPlan, path: str, target: Target) -> list[tuple[int, Launch
     target : Target
         Where.
     """
-    found = []
-    for place, group in enumerate(plan.groups):
-        nodes = plan.nodes(group)
-        if path == "torch" and len(nodes) == 1:
-            launches = eager_launches(plan.graph, nodes[0], target)
-        else:
-            launches = group_launches(plan, group, path, target)
-        found.extend((place, launch) for launch in launches)
-    return found
+    return [
+        (place, launch) for place, group in enumerate(plan.groups) for launch in launches_of(plan, group, path, target)
+    ]
+
+
+def launches_of(plan: FusionPlan, group: Group, path: str, target: Target) -> list[Launch]:
+    """Return the kernels of one group of a plan's graph, as `lower` does."""
+    if path == "torch" and len(group.nodes) == 1:
+        return list(eager_launches(plan.graph, plan.graph.by_name[group.nodes[0]], target))
+    return group_launches(plan, group, path, target)
