@@ -58,26 +58,26 @@ class FusionPlan:
 
     def external_outputs(self, group: Group) -> tuple[str, ...]:
         """Return the tensors of a group that others read or that the graph returns."""
-        own = set(group.nodes)
-        kept = {self.graph.base(name) for name in self.graph.outputs}
-        found = []
-        for node in self.nodes(group):
-            for name in node.outputs:
-                if name in kept or any(reader.name not in own for reader in self._readers(name)):
-                    found.append(name)
-        return tuple(found)
-
-    def _readers(self, name: str) -> tuple[Node, ...]:
-        """Return the paid ops that read a tensor, through views too."""
-        return self._all_readers.get(name, ())
+        own, kept, readers = set(group.nodes), self._kept, self._readers
+        return tuple(
+            name
+            for node in self.nodes(group)
+            for name in node.outputs
+            if name in kept or not own.issuperset(readers.get(name, ()))
+        )
 
     @cached_property
-    def _all_readers(self) -> dict[str, tuple[Node, ...]]:
-        """The paid ops that read each tensor, through views too."""
-        found: dict[str, list[Node]] = {}
+    def _kept(self) -> frozenset[str]:
+        """The tensors that the graph returns, views seen through."""
+        return frozenset(self.graph.base(name) for name in self.graph.outputs)
+
+    @cached_property
+    def _readers(self) -> dict[str, tuple[str, ...]]:
+        """The paid ops that read each tensor, through views too, by name."""
+        found: dict[str, list[str]] = {}
         for node in self.graph.paid_nodes:
             for name in node.inputs:
-                found.setdefault(self.graph.base(name), []).append(node)
+                found.setdefault(self.graph.base(name), []).append(node.name)
         return {name: tuple(nodes) for name, nodes in found.items()}
 
     def __repr__(self) -> str:

@@ -148,11 +148,19 @@ class Graph:
 
     def base(self, name: str) -> str:
         """Return the tensor through which a view was taken: the nearest one that an op made or that came in."""
-        node = self.producers.get(name)
-        while node is not None and node.family == "view":
-            name = node.inputs[0]
-            node = self.producers.get(name)
-        return name
+        found = self._bases.get(name)
+        if found is None:
+            found, node = name, self.producers.get(name)
+            while node is not None and node.family == "view":
+                found = node.inputs[0]
+                node = self.producers.get(found)
+            self._bases[name] = found
+        return found
+
+    @cached_property
+    def _bases(self) -> dict[str, str]:
+        """What `base` has answered: planners ask thousands of times."""
+        return {}
 
     @cached_property
     def predecessors(self) -> dict[str, tuple[str, ...]]:
@@ -202,7 +210,17 @@ class Graph:
 
     def flops(self, node: Node) -> float:
         """Return the arithmetic of one op, an FMA counted as two. [FLOP]."""
-        return node_flops(node, [self.tensors[n] for n in node.inputs], [self.tensors[n] for n in node.outputs])
+        known = self._flops.get(node.name)
+        if known is None or known[0] is not node:
+            tensors = self.tensors
+            known = node, node_flops(node, [tensors[n] for n in node.inputs], [tensors[n] for n in node.outputs])
+            self._flops[node.name] = known
+        return known[1]
+
+    @cached_property
+    def _flops(self) -> dict[str, tuple[Node, float]]:
+        """What `flops` has answered."""
+        return {}
 
     @property
     def total_flops(self) -> float:
