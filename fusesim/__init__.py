@@ -6,6 +6,7 @@
 '220.3 us, fused 44.1 us: 5.00x'
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fusesim.api import find_device as device
@@ -26,6 +27,9 @@ from fusesim.ops import OPS, Op
 from fusesim.records import ChainPrice, Price
 
 if TYPE_CHECKING:
+    from fusesim.frontends.hlo import from_hlo, plan_from_hlo
+    from fusesim.frontends.onnx import from_onnx
+    from fusesim.frontends.trace import from_trace, read_trace
     from fusesim.planning import plan
 
 __version__ = "0.1.0"
@@ -44,18 +48,32 @@ __all__ = [
     "Price",
     "device",
     "devices",
+    "from_hlo",
+    "from_onnx",
     "from_torch",
+    "from_trace",
     "load_calibration",
     "load_device",
     "plan",
+    "plan_from_hlo",
     "price_chain",
+    "read_trace",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load what a price of a chain does not need when it is first asked for."""
-    if name == "plan":
-        from fusesim.planning import plan  # noqa: PLC0415 - planners would slow every start down
+_LATER = {
+    "plan": "planning",
+    "from_hlo": "frontends.hlo",
+    "from_onnx": "frontends.onnx",
+    "from_trace": "frontends.trace",
+    "plan_from_hlo": "frontends.hlo",
+    "read_trace": "frontends.trace",
+}
+"""What a price of a chain does not need, and where it stands."""
 
-        return plan
+
+def __getattr__(name: str) -> Any:
+    """Load planners and frontends when they are first asked for: they would slow every start down."""
+    if name in _LATER:
+        return getattr(import_module(f"fusesim.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
