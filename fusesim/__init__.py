@@ -27,10 +27,12 @@ from fusesim.ops import OPS, Op
 from fusesim.records import ChainPrice, Price
 
 if TYPE_CHECKING:
+    from fusesim import patterns
     from fusesim.frontends.hlo import from_hlo, plan_from_hlo
     from fusesim.frontends.onnx import from_onnx
     from fusesim.frontends.trace import from_trace, read_trace
     from fusesim.planning import plan
+    from fusesim.plans import compare, price
 
 __version__ = "0.1.0"
 
@@ -46,6 +48,7 @@ __all__ = [
     "Op",
     "PlanError",
     "Price",
+    "compare",
     "device",
     "devices",
     "from_hlo",
@@ -54,14 +57,18 @@ __all__ = [
     "from_trace",
     "load_calibration",
     "load_device",
+    "patterns",
     "plan",
     "plan_from_hlo",
+    "price",
     "price_chain",
     "read_trace",
 ]
 
 
 _LATER = {
+    "compare": "plans",
+    "price": "plans",
     "plan": "planning",
     "from_hlo": "frontends.hlo",
     "from_onnx": "frontends.onnx",
@@ -74,6 +81,8 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     """Load planners and frontends when they are first asked for: they would slow every start down."""
+    if name == "patterns":
+        return import_module("fusesim.patterns")
     if name in _LATER:
         return getattr(import_module(f"fusesim.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -29,8 +29,8 @@ from fusesim.inputs import (
 from fusesim.machine import ALL_EFFECTS, EFFECTS
 from fusesim.ops import DType, Op, find_dtype, find_ops
 from fusesim.paths import STYLES
-from fusesim.price import Textbook, price_textbook_chain
 from fusesim.schedule import LAUNCH_MODES, TEXTBOOK_LAUNCH, TEXTBOOK_REPLAY
+from fusesim.textbook import Textbook, price_textbook_chain
 from fusesim.uncertainty import uncertainty_of
 from fusesim.work import Chain, bare_chain
 

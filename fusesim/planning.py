@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fusesim.api import find_device
+from fusesim.group_cost import group_cost
 from fusesim.legality import check_plan
 from fusesim.limits import Limits
 from fusesim.strategies import find_strategy
@@ -32,7 +33,8 @@ def plan(
     device : str or HardwareProfile
         The device: its limits decide what fits on chip, and its rates the textbook cost.
     cost : callable, optional
-        The time of one kernel, `cost(graph, ops) -> seconds`; the textbook's unless given.
+        The time of one kernel, `cost(graph, ops) -> seconds`. Unless given that of the calibrated model with
+        generated kernels (`fusesim.group_cost`), and the textbook's where it can say nothing of the device.
 
     Returns
     -------
@@ -45,6 +47,12 @@ def plan(
         If the strategy or the device is unknown.
     PlanError
         If a strategy made a plan that is not legal.
+
+    Notes
+    -----
+    A stack of transformer-like blocks of 204 ops is planned greedily in about 40 ms and priced in 10 ms more; where
+    hundreds of ops fit into a single kernel, three times that, most of it for the calibrated cost of large groups:
+    the textbook's takes half as long.
     """
     made = find_strategy(strategy)(graph, context_of(device, cost))
     check_plan(made)
@@ -52,7 +60,7 @@ def plan(
 
 
 def context_of(device: str | HardwareProfile, cost: Cost | None = None) -> Context:
-    """Return what strategies are given: a cost, the textbook's unless another is, and the device's limits.
+    """Return what strategies are given: a cost, see `plan`, and the device's limits.
 
     Raises
     ------
@@ -60,4 +68,4 @@ def context_of(device: str | HardwareProfile, cost: Cost | None = None) -> Conte
         If the device is unknown.
     """
     profile = find_device(device) if isinstance(device, str) else device
-    return Context(cost if cost is not None else TextbookCost.of(profile), Limits.of(profile))
+    return Context(cost or group_cost(profile) or TextbookCost.of(profile), Limits.of(profile))

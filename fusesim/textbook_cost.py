@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fusesim.topology import Topology
 
 GRAPH_LAUNCH: Final = 1e-6
-"""A kernel's launch inside a CUDA graph, as in `fusesim.price`. [s]."""
+"""A kernel's launch inside a CUDA graph, as in `fusesim.textbook`. [s]."""
 
 LIBRARY_EPILOGUES: Final = frozenset({"add", "relu", "gelu", "gelu_tanh", "batch_norm", "cast"})
 """What libraries' own products can have behind them (cuBLASLt's and cuDNN's epilogues)."""

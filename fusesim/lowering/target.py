@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fusesim.limits import Limits
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -15,12 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A machine, and FLOP/s of its matrix units by element type; plain arithmetic where a type has none."""
+    """A machine, FLOP/s of its matrix units by element type, plain arithmetic where a type has none, and its limits."""
 
     machine: Machine
     matrix: Mapping[str, float] = field(default_factory=dict)
     vector: float = 0.0
     registers: int = 65536
+    limits: Limits = Limits()
 
     def peak(self, kind: str) -> float:
         """Return the rate of products of that type. [FLOP/s]."""
@@ -35,4 +38,5 @@ def target_of(machine: Machine, profile: HardwareProfile) -> Target:
         if not math.isnan(rate):
             matrix[name] = rate
     vector = profile.vector_rate("fp32")
-    return Target(machine=machine, matrix=matrix, vector=0.0 if math.isnan(vector) else vector)
+    plain = 0.0 if math.isnan(vector) else vector
+    return Target(machine=machine, matrix=matrix, vector=plain, limits=Limits.of(profile))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fusesim.strategies.base import Context, Prices
     from fusesim.topology import Topology
 
-OTHERS: Final = ("eager", "xla", "tvm", "mlir")
+OTHERS: Final = ("eager", "xla", "tvm", "mlir", "inductor")
 """Strategies whose plans are priced against the solver's."""
 
 SECONDS: Final = 3.0

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fusesim.api import find_device
 from fusesim.builder import Builder
+from fusesim.group_cost import group_cost
 from fusesim.group_work import external_bytes
 from fusesim.legality import check_plan, cycle, reason_against
 from fusesim.planning import context_of, plan
@@ -20,6 +21,7 @@ from fusesim.topology import bits, topology
 
 BUILT = tuple(name for name in STRATEGIES if name != "inductor")
 COST = TextbookCost.of(find_device("h200-sxm"))
+GENERATED = group_cost("h200-sxm")
 ROUNDING = 1e-12
 
 SHAPES = st.sampled_from([(64, 256), (2048, 4096), (16, 1 << 18), (4096, 4096)])
@@ -71,8 +73,8 @@ def programs(draw, most=14, kinds=(unary, unary, binary, binary, reduction, prod
     return b.graph()
 
 
-def total(made):
-    return sum(COST(made.graph, group.nodes) for group in made.groups)
+def total(made, cost=COST):
+    return sum(cost(made.graph, group.nodes) for group in made.groups)
 
 
 def moved(made):
@@ -117,16 +119,18 @@ def test_every_plan_covers_each_op_once_and_can_run(graph):
         assert not cycle(topo, [topo.mask(group.nodes) for group in made.groups])
 
 
-@settings(max_examples=30)
-@given(programs(most=10))
-def test_more_search_never_costs_more(graph):
+@pytest.mark.parametrize("cost", [COST, GENERATED], ids=["textbook", "calibrated"])
+@settings(max_examples=20)
+@given(graph=programs(most=10))
+def test_more_search_never_costs_more(cost, graph):
     eager, vertical, horizontal, optimal = (
-        total(plan(graph, name)) for name in ("eager", "vertical", "horizontal", "optimal")
+        total(plan(graph, name, cost=cost), cost) for name in ("eager", "vertical", "horizontal", "optimal")
     )
     assert vertical <= eager + ROUNDING
     assert horizontal <= vertical + ROUNDING
     assert optimal <= horizontal + ROUNDING
-    assert optimal <= min(total(plan(graph, name)) for name in ("xla", "tvm", "mlir")) + ROUNDING
+    others = ("xla", "tvm", "mlir", "inductor")
+    assert optimal <= min(total(plan(graph, name, cost=cost), cost) for name in others) + ROUNDING
 
 
 @settings(max_examples=40)

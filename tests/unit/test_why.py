@@ -30,7 +30,7 @@ def softmax_by_hand(rows, length):
 
 
 def test_an_edge_between_two_ops_is_written_and_read_no_more():
-    found = why(bias_relu(), "add", "relu")
+    found = why(bias_relu(), "add", "relu", COST)
     assert found.edge_bytes == 262144  # 128 x 512 x 4 B
     assert found.saved_bytes == 2 * 262144  # not written, not read back
     assert found.reason is None
