@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses, aligned_strides, ceil, width
 from fusesim.lowering.eager import eager_launches
+from fusesim.lowering.pressure import displaced, pressed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,7 @@ def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) ->
         return _with_epilogue(plan, group, nodes, anchors, target)
     reductions = [node for node in nodes if node.family == "reduction"]
     made = _rows(plan, group, nodes, reductions, target) if reductions else _loops(plan, group, nodes, path)
-    return [*_seed(plan, nodes), *made]
+    return [*_seed(plan, nodes), *pressed(plan.graph, nodes, made, target)]
 
 
 def _seed(plan: FusionPlan, nodes: Sequence[Node]) -> list[Launch]:
@@ -121,6 +122,7 @@ def _with_epilogue(
     reads = accesses(plan.graph, plan.external_inputs(group))
     writes = accesses(plan.graph, plan.external_outputs(group))
     merged = replace(launches[-1], reads=tuple(a for a in reads if a.storage not in own), writes=writes)
+    merged = displaced(plan.graph, nodes, merged)
     return [*launches[:-1], replace(merged, nodes=tuple(node.name for node in nodes))]
 
 
@@ -223,7 +225,7 @@ def _rows(
     shape = _Shape(rows, columns, outer)
     if outer:
         return _over_columns(plan, group, nodes, reductions, shape, sms)
-    if rows < 2 * sms and columns > LONG_ROW:
+    if rows < 2 * sms and columns > LONG_ROW and not any(levels.values()):
         return _two_stages(plan, group, nodes, reductions, shape, sms)
     if columns <= HELD:
         return [_held(plan, group, nodes, shape)]
