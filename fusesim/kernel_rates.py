@@ -86,7 +86,7 @@ class KernelRates(_Record):
             row = next((self.rows[near] for stem, near in FALLBACK.items() if name.startswith(stem) and near in self.rows), None)
         if row is None:
             stem = name.rstrip("0123456789_").removesuffix("_odd")
-            row = next((self.rows[other] for other in self.rows if other.startswith(stem)), None)
+            row = next((self.rows[other] for other in self.rows if other.startswith(stem[:8])), None)
         return rates_of(row.rates) if row is not None else Rates()
 
 

@@ -28,6 +28,17 @@ if TYPE_CHECKING:
     from fusesim.products import Product, Tiling
 
 
+INSTRUCTION: Final = 16.0
+"""Bytes of one instruction (Volta and later). [B]"""
+
+CODE_CACHE: Final = 32768.0
+"""Code that an SM's nearest instruction cache holds (Hopper; microbenchmarks of its predecessors say 32 KiB). [B]"""
+
+FETCH: Final = 1.0
+"""By how much instructions slow down where code is far larger than that and is fetched anew for each block. Of 0, 0.5,
+1.0 and 1.5, what fits rows of 1000 values with costly ops, 32 to a thread, best (H200); sine alone doubles beyond 16
+per thread (tests/reference/h200_threads.json)."""
+
 SPECIAL_ISSUE: Final = 8.0
 """Clock cycles that a warp's special function occupies its scheduler's unit: 32 lanes on 4 (Hopper)."""
 
@@ -51,7 +62,8 @@ class Launch:
     (a second pass over a row), which the cache serves as far as `window`, the bytes in flight between the two passes,
     stays in it. Per element `slots` instructions and `special` functions beyond the class's own; `serial` clock cycles
     are what a thread's dependent instructions take between its last load and its store; `chain` values are what one
-    thread works through in a block, which no other warp can take from it. `steps` are what one thread
+    thread works through in a block, which no other warp can take from it; `code` instructions
+    are written out for it one behind the other. `steps` are what one thread
     does one after the other; `resident` blocks fit on an SM, and their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM,
     a `product` cut by a `tiling`. `arithmetic` is its share of the graph's FLOP, `nodes` the ops that it computes.
     """
@@ -73,6 +85,7 @@ class Launch:
     special: float = 0.0
     serial: float = 0.0
     chain: float = 0.0
+    code: float = 0.0
     flops: float = 0.0
     rate: float = 0.0
     product: Product | None = None
@@ -159,6 +172,17 @@ class Served:
     missed: dict[str, float] = field(default_factory=dict)
 
 
+def fetch_factor(code: float) -> float:
+    """Return how much slower instructions issue for the size of their straight-line code. [B].
+
+    Examples
+    --------
+    >>> fetch_factor(1000.0), fetch_factor(65536.0)
+    (1.0, 1.5)
+    """
+    return 1.0 if code <= CODE_CACHE else 1.0 + FETCH * (1.0 - CODE_CACHE / code)
+
+
 def wave_count(blocks: float, capacity: float) -> float:
     """Return how many rounds of blocks run one after the other.
 
@@ -228,13 +252,15 @@ def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, 
     cache = (read + written - (1.0 - SECOND_PASS) * launch.again) / path
     per_sm = math.ceil(launch.blocks / machine.sms)
     elements = launch.elements * per_sm / launch.blocks if launch.blocks else 0.0
-    issue = elements * (launch.slots + rates.slots) / (machine.clock * machine.issue_per_clock * machine.issue_share)
+    slots = launch.slots + rates.slots
+    fetched = fetch_factor(launch.code * INSTRUCTION)
+    issue = elements * slots * fetched / (machine.clock * machine.issue_per_clock * machine.issue_share)
     special = elements * launch.special / (machine.clock * machine.special_per_clock * machine.special_share)
     touched = -math.expm1(-(read + written) / machine.spread_bytes)
     cached = machine.cache_latency + machine.cache_spread * touched
     first = served.cold * machine.dram_latency + (1.0 - served.cold) * cached
     step = rates.step + rates.rounds * first
-    issued = launch.slots + rates.slots + SPECIAL_ISSUE * launch.special
+    issued = slots * fetched + SPECIAL_ISSUE * launch.special
     alone = launch.chain * issued * rates.cycles / machine.clock
     one = rates.block * launch.joins + step * launch.steps + alone
     waves = wave_count(launch.blocks, machine.sms * launch.resident) * one

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
-from fusesim.lowering.access import accesses, aligned_strides, ceil, width
+from fusesim.lowering.access import WIDE, accesses, aligned_strides, ceil, width
 from fusesim.lowering.eager import eager_launches
 from fusesim.lowering.pressure import displaced, pressed
 
@@ -33,8 +33,8 @@ LONG_ROW: Final = 8192
 ONLINE: Final = ("amax", "sum")
 """A row's maximum and the sum of its powers are found in one pass."""
 
-WELFORD: Final = 18.0
-ONLINE_SLOTS: Final = 38.0
+WELFORD: Final = 15.0
+ONLINE_SLOTS: Final = 28.0
 """Instructions per value that a running variance, and a running maximum with its sum of powers, take in a loop beyond
 those of plain reductions: a division each, and two powers."""
 
@@ -48,12 +48,14 @@ ALONE: Final = frozenset({"sort", "topk", "cumsum", "embedding_bag", "scatter", 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """What a group issues per value: instructions, special functions, and dependent cycles of one value."""
+    """What a group issues per value: instructions, special functions, and dependent cycles of one value, and
+    how many instructions are written out for it."""
 
     slots: float
     special: float
     serial: float
     flops: float
+    code: float = 0.0
 
 
 def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) -> list[Launch]:
@@ -89,24 +91,58 @@ SLOTS: Final = {
     "silu": 17,
     "sigmoid": 14,
     "sqrt": 27,
+    "div": 8,
 }
 """Instructions per value where Triton's differ from those of `fusesim.kinds`: its device library is another. From six
 of each in a row on 20 million values in fp32, where issue binds (h200_generated_more.json)."""
+
+CODE: Final = {"sin": 130.0, "cos": 130.0}
+"""Instructions of an op's code where most of them run for few values only: the reduction of large angles."""
 
 SECTOR: Final = 32.0
 """Bytes that memory hands out at once; an element that an index names costs one. [B]"""
 
 
+def needed_shares(plan: FusionPlan, group: Group, nodes: Sequence[Node]) -> dict[str, float]:
+    """Return which share of each op's values is computed at all: an index downstream asks for few of them."""
+    graph, ends = plan.graph, set(plan.external_outputs(group))
+    if not any(node.family == "gather" for node in nodes):
+        return {}
+    readers: dict[str, list[Node]] = {}
+    for node in nodes:
+        for name in node.inputs:
+            readers.setdefault(graph.base(name), []).append(node)
+    shares: dict[str, float] = {}
+    for node in reversed(nodes):
+        wanted = [1.0 for name in node.outputs if name in ends]
+        for name in node.outputs:
+            wanted.extend(_asked(graph, reader, name, shares) for reader in readers.get(name, ()))
+        shares[node.name] = min(max(wanted, default=1.0), 1.0)
+    return shares
+
+
+def _asked(graph: Graph, reader: Node, name: str, shares: dict[str, float]) -> float:
+    """Return which share of a tensor an op asks for."""
+    share = shares.get(reader.name, 1.0)
+    if reader.family == "gather" and graph.base(reader.inputs[0]) == name:
+        return share * graph.tensors[reader.outputs[0]].elements / max(graph.tensors[name].elements, 1)
+    return share
+
+
 def touched(plan: FusionPlan, group: Group, nodes: Sequence[Node]) -> tuple[Access, ...]:
-    """Return what a group reads: of a tensor that only an index reads, no more than it names. [B]."""
+    """Return what a group reads: of a tensor that only an index reads, in the end, no more than it names. [B]."""
     graph = plan.graph
     found = list(accesses(graph, plan.external_inputs(group)))
-    for place, access in enumerate(found):
-        readers = [n for n in nodes if any(graph.tensors[i].storage == access.storage for i in n.inputs)]
-        if readers and all(n.family == "gather" and graph.tensors[n.inputs[0]].storage == access.storage for n in readers):
-            rows = [graph.tensors[n.outputs[0]] for n in readers]
-            named = sum(max(float(r.bytes), SECTOR) if n.kind != "gather" else r.elements * SECTOR for n, r in zip(readers, rows, strict=True))
-            found[place] = Access(access.storage, min(access.bytes, named))
+    shares = needed_shares(plan, group, nodes)
+    for place, access in enumerate(found if shares else ()):
+        asked = [
+            _asked(graph, node, graph.base(name), shares)
+            * (SECTOR / graph.tensors[name].itemsize if node.kind == "gather" or shares[node.name] < 1.0 else 1.0)
+            for node in nodes
+            for name in node.inputs
+            if graph.tensors[name].storage == access.storage
+        ]
+        found[place] = Access(access.storage, access.bytes * min(max(asked, default=1.0), 1.0))
     return tuple(found)
 
 
@@ -126,18 +162,22 @@ def _with_epilogue(
     return [*launches[:-1], replace(merged, nodes=tuple(node.name for node in nodes))]
 
 
-def arithmetic(graph: Graph, nodes: Sequence[Node], elements: float) -> Arithmetic:
+def arithmetic(
+    graph: Graph, nodes: Sequence[Node], elements: float, shares: dict[str, float] | None = None
+) -> Arithmetic:
     """Add up what ops issue, per value of a loop over `elements`."""
-    slots = special = serial = flops = 0.0
+    slots = special = serial = flops = code = 0.0
     for node in nodes:
         names = node.outputs if node.family == "gather" else (*node.inputs, *node.outputs)
         size = max(graph.tensors[name].elements for name in names)
-        part = size / max(elements, 1.0)
-        slots += SLOTS.get(node.kind, node.row.slots) * part
+        part = size / max(elements, 1.0) * (shares or {}).get(node.name, 1.0)
+        issued = SLOTS.get(node.kind, node.row.slots)
+        slots += issued * part
+        code += CODE.get(node.kind, issued) * part
         special += node.row.special * part
         serial += node.row.serial * (size >= elements)
         flops += graph.flops(node)
-    return Arithmetic(slots, special, serial, flops)
+    return Arithmetic(slots, special, serial, flops, code)
 
 
 def _loops(plan: FusionPlan, group: Group, nodes: Sequence[Node], path: str) -> list[Launch]:
@@ -147,7 +187,7 @@ def _loops(plan: FusionPlan, group: Group, nodes: Sequence[Node], path: str) -> 
     ends = plan.external_outputs(group)
     inputs = plan.external_inputs(group)
     reads, writes = touched(plan, group, nodes), accesses(graph, ends)
-    known = arithmetic(graph, nodes, elements)
+    known = arithmetic(graph, nodes, elements, needed_shares(plan, group, nodes))
     per_block = min(max(elements / 128.0, 256.0), 1024.0)
     per_block = float(1 << math.floor(math.log2(per_block)))
     threads = 128
@@ -169,22 +209,24 @@ def _loops(plan: FusionPlan, group: Group, nodes: Sequence[Node], path: str) -> 
         slots=known.slots + len(reads) + len(writes),
         special=known.special,
         serial=known.serial * per_block / threads,
+        code=known.code * per_block / threads,
         arithmetic=known.flops,
     )
     return [loop]
 
 
 def _odd(graph: Graph, names: Sequence[str], elements: float) -> str:
-    """Return the suffix of kernels that cannot load 16 bytes at once: sizes or rows that do not divide."""
-    inner = {t.shape[-1] * t.itemsize for t in (graph.tensors[n] for n in names) if t.shape and t.elements < elements}
-    ragged = any(size % 16 and size > 16 for size in inner)  # noqa: PLR2004 - 16 bytes; one value per row is broadcast
-    return "_odd" if ragged or elements % 16 else ""
+    """Return the suffix of kernels that load value by value: sizes or rows that 8 bytes do not divide."""
+    tensors = [graph.tensors[name] for name in names if graph.tensors[name].shape]
+    item = min((t.itemsize for t in tensors if t.elements >= elements), default=WIDE)
+    inner = {t.shape[-1] * t.itemsize for t in tensors if t.elements < elements and t.shape[-1] > 1}
+    return "_odd" if elements * item % 8 or any(size % 8 for size in inner) else ""
 
 
 def _odd_rows(columns: int, graph: Graph, names: Sequence[str]) -> str:
-    """Return the same suffix for kernels over rows: a row that does not begin on 16 bytes."""
+    """Return the same suffix for kernels over rows: a row that does not begin on 8 bytes."""
     least = min((graph.tensors[n].itemsize for n in names if graph.tensors[n].elements >= columns), default=2)
-    return "_odd" if columns * least % 16 else ""
+    return "_odd" if columns * least % 8 else ""
 
 
 def _name(nodes: Sequence[Node]) -> str:
@@ -283,7 +325,7 @@ def _held(plan: FusionPlan, group: Group, nodes: Sequence[Node], shape: _Shape) 
     """Return the kernel that keeps a row on chip and reads it once."""
     graph = plan.graph
     reads, writes = touched(plan, group, nodes), accesses(graph, plan.external_outputs(group))
-    known = arithmetic(graph, nodes, shape.elements)
+    known = arithmetic(graph, nodes, shape.elements, needed_shares(plan, group, nodes))
     many = shape.rows > 512  # noqa: PLR2004 - see the module's first lines
     padded = float(1 << (shape.columns - 1).bit_length()) if shape.columns > 1 else 1.0
     threads = 32 if many else 128 if shape.columns <= 512 else 256  # noqa: PLR2004 - see the module's first lines
@@ -303,6 +345,7 @@ def _held(plan: FusionPlan, group: Group, nodes: Sequence[Node], shape: _Shape) 
         slots=known.slots + len(reads) + len(writes),
         special=known.special,
         chain=padded * per_block / threads,
+        code=known.code * padded * per_block / threads,
         arithmetic=known.flops,
     )
 
@@ -317,10 +360,11 @@ def _looped(
     reads, writes = touched(plan, group, nodes), accesses(graph, plan.external_outputs(group))
     needed = _needed(graph, nodes, levels, set(plan.external_outputs(group)), whole)
     again, slots, special, loads = 0.0, 0.0, 0.0, 0.0
+    shares = needed_shares(plan, group, nodes)
     full = {name for name in inputs if graph.tensors[name].elements >= whole}
     seen: set[str] = set()
     for ops in needed:
-        known = arithmetic(graph, ops, shape.elements)
+        known = arithmetic(graph, ops, shape.elements, shares)
         slots += known.slots + _running(graph, ops)
         special += known.special
         read = {n for node in ops for n in node.inputs if n in full}
@@ -335,7 +379,7 @@ def _looped(
     item = max((graph.tensors[n].itemsize for n in full), default=2)
     return Launch(
         name=_name(nodes),
-        row=f"gen_rows{_odd_rows(shape.columns, graph, inputs)}{wide}",
+        row=f"gen_rows{_odd_rows(shape.columns, graph, inputs)}_{wide}",
         nodes=tuple(node.name for node in nodes),
         reads=reads,
         writes=writes,
@@ -438,7 +482,7 @@ def _staged(
     graph = plan.graph
     inputs, ends = plan.external_inputs(group), plan.external_outputs(group)
     reads, writes = touched(plan, group, nodes), accesses(graph, ends)
-    known = arithmetic(graph, nodes, shape.elements)
+    known = arithmetic(graph, nodes, shape.elements, needed_shares(plan, group, nodes))
     wide = width(*(graph.tensors[name] for name in inputs))
     stored = tuple(Access(f"{node.name}.parts", 4.0 * shape.rows * parts) for node in reductions)
     columns = shape.outer
