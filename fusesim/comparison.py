@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from fusesim.breakeven import break_even, compile_time
+from fusesim.flip import find_flip
 from fusesim.plan_sentences import comparison_sentences
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fusesim.flip import Flip
     from fusesim.fusion import FusionPlan
     from fusesim.graph import Graph
     from fusesim.hardware import HardwareProfile
@@ -17,7 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison:
-    """Two prices of one graph. `saving` = unfused - fused [s], may be negative; `speedup` = unfused / fused."""
+    """Two prices of one graph. `saving` = unfused - fused [s], may be negative; `speedup` = unfused / fused.
+
+    `fused_path` is whose kernels the fused side's are. `larger` prices the graph so many times as large in the same
+    way, and `dimension` is the name of the size that it scales with what it is now; without them nobody knows where
+    the verdict flips.
+    """
 
     graph: Graph
     unfused_plan: FusionPlan
@@ -25,6 +36,9 @@ class Comparison:
     unfused: Price
     fused: Price
     device: HardwareProfile
+    fused_path: str = "inductor"
+    larger: Callable[[float], Comparison] | None = None
+    dimension: tuple[str, float] | None = None
 
     @property
     def saving(self) -> float:
@@ -43,6 +57,37 @@ class Comparison:
         below = _joined(self.unfused.time - self.unfused.interval[0], self.fused.interval[1] - self.fused.time, shared)
         above = _joined(self.unfused.interval[1] - self.unfused.time, self.fused.time - self.fused.interval[0], shared)
         return self.saving - below, self.saving + above
+
+    @cached_property
+    def flip(self) -> Flip | None:
+        """At which size the verdict flips; None where nothing says how the graph grows. Prices about 15 graphs."""
+        if self.larger is None:
+            return None
+        larger = self.larger
+
+        def gain(factor: float) -> float:
+            other = larger(factor)
+            return other.saving / max(float(other.unfused.time), float(other.fused.time))
+
+        now = self.saving / max(float(self.unfused.time), float(self.fused.time))
+        return find_flip(gain, now, self.dimension)
+
+    def break_even_calls(self, compile_seconds: float | None = None) -> float:
+        """Return after how many calls compiling the fused side has paid for itself; infinite where it never does.
+
+        Parameters
+        ----------
+        compile_seconds : float, optional
+            What compiling takes; what was measured of the path unless given (`fusesim.breakeven`). [s]
+
+        Raises
+        ------
+        InputError
+            If it is no time, or nothing was measured of the path.
+        """
+        if compile_seconds is None:
+            compile_seconds = compile_time(self.fused_path, len(self.graph.paid_nodes)).seconds
+        return break_even(compile_seconds, self.saving)
 
     def explain(self) -> list[str]:
         """Return what decides, in sentences."""
@@ -70,4 +115,4 @@ class Comparison:
 def _joined(first: Any, second: Any, shared: float) -> float:
     """Return the deviation of a difference of two times that share a part of theirs."""
     one, other = float(first), float(second)
-    return cast("float", math.sqrt(max(one * one + other * other - 2.0 * shared * one * other, 0.0)))
+    return math.sqrt(max(one * one + other * other - 2.0 * shared * one * other, 0.0))

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fusesim.kernel import stream_share
+from fusesim.limits import Limits
 from fusesim.records import BOUNDS
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class PlanRun:
     widening: tuple[float, float]
     correlation: float
     peak_memory: float
+    limits: Limits = Limits()
 
     @property
     def kernels(self) -> float:

@@ -29,6 +29,8 @@ from fusesim.reuse import served
 from fusesim.schedule import LAUNCH_MODES, TEXTBOOK_LAUNCH, TEXTBOOK_REPLAY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fusesim.calibration import Calibration
     from fusesim.fusion import FusionPlan
     from fusesim.graph import Graph
@@ -188,6 +190,7 @@ def _calibrated(
         widening=kernel_files.widening(record),
         correlation=rates.correlation,
         peak_memory=float(peak_memory(plan)),
+        limits=target.limits,
     )
     name = f"{record.name}; kernels {rates.name}"
     parts = tuple(Price(time=one.time, parts=one, calibration=name) for one in run.each())
@@ -200,6 +203,8 @@ def compare(
     device: str | HardwareProfile = "h200-sxm",
     unfused: tuple[str, str] = ("eager", "torch"),
     fused: tuple[str, str] = ("inductor", "inductor"),
+    rebuild: Callable[[float], Graph] | None = None,
+    dimension: tuple[str, float] | None = None,
     **as_price: Any,
 ) -> Comparison:
     """Price a graph in two ways.
@@ -212,6 +217,10 @@ def compare(
         Where it runs.
     unfused, fused : tuple of str
         Strategy and path of each side.
+    rebuild : callable, optional
+        Makes the same graph so many times as large, for the size at which the verdict flips.
+    dimension : tuple of str and float, optional
+        The name of the size that `rebuild` scales, and what it is now.
     **as_price
         As for `price`.
 
@@ -233,6 +242,19 @@ def compare(
         made = plan_graph(graph, strategy=strategy, device=device, cost=group_cost(device, path, **as_price))
         sides.append((made, price(made, device=device, path=path, **as_price)))
     (plan_a, price_a), (plan_b, price_b) = sides
+
+    def larger(factor: float) -> Comparison:
+        made = rebuild(factor) if rebuild is not None else graph
+        return compare(made, device=device, unfused=unfused, fused=fused, **as_price)
+
     return Comparison(
-        graph=graph, unfused_plan=plan_a, fused_plan=plan_b, unfused=price_a, fused=price_b, device=find_device(device)
+        graph=graph,
+        unfused_plan=plan_a,
+        fused_plan=plan_b,
+        unfused=price_a,
+        fused=price_b,
+        device=find_device(device),
+        fused_path=fused[1],
+        larger=None if rebuild is None else larger,
+        dimension=dimension,
     )
