@@ -63,7 +63,7 @@ class Tiling:
     tiles: float
 
 
-CHOICE: Final = {"peak": 0.85, "fill": 1.4e11, "once": 1.75e-6, "parts": 2.9e-6}
+CHOICE: Final = {"peak": 0.85, "fill": 1.4e11, "once": 1.75e-6, "parts": 1e-6}
 """What the choice of a tile goes by: the share of its peak that an SM reaches, bytes per second into it, what a tile
 and what adding up parts cost. It stands for the library's own heuristics, which are not published; typical values of
 an H200. [1, B/s, s, s]"""

@@ -91,7 +91,7 @@ def _twins(graph: Graph) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in graph.nodes:
         touched = {graph.tensors[name].storage for name in (*node.inputs, *node.outputs)}
-        if node.family == "random" or node.kind == "opaque" or touched & written:
+        if node.family == "random" or node.kind == "opaque" or not node.inputs or touched & written:
             continue
         key = (node.kind, tuple(same.get(name, name) for name in node.inputs), node.attrs, _forms(graph, node))
         original = first.setdefault(key, node)

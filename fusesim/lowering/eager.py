@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
-from fusesim.lowering.access import accesses, aligned_strides, ceil, coalesced, regular, width
+from fusesim.lowering.access import WIDE, accesses, aligned_strides, ceil, coalesced, regular, width
 from fusesim.lowering.library import LIBRARY
 from fusesim.lowering.rows import column_reduction, group_norm, layer_norm, row_reduction, softmax
+from fusesim.tensor import permuted_dense
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,7 +170,7 @@ def gather(graph: Graph, node: Node, target: Target) -> list[Launch]:
         threads=128,
         resident=16,
     )
-    if node.kind == "embedding_bag":
+    if node.kind == "embedding_bag" and len(node.inputs) == 2:  # noqa: PLR2004 - no offsets: they are made here
         bags = Launch(name="arange", row="vectorised32", writes=(Access(f"{node.name}.offsets", 8.0 * output.shape[0]),))
         return [bags, base]
     return [base]
@@ -316,9 +317,25 @@ FAMILIES: Final[dict[str, Rule]] = {
 }
 
 
+ROW_MAJOR: Final = frozenset({"layer_norm", "rms_norm", "group_norm", "softmax", "log_softmax", "nll_loss"})
+"""Kinds whose kernels read row-major tensors only: others are copied first."""
+
+
 def eager_launches(graph: Graph, node: Node, target: Target) -> list[Launch]:
     """Return the kernels that PyTorch launches for one op; none for a view, or where there is nothing to do."""
     if node.family == "view" or not any(graph.tensors[name].elements for name in node.outputs):
         return []
     rule = LIBRARY.get(node.family) or FAMILIES[node.family]
-    return rule(graph, node, target)
+    launches = rule(graph, node, target)
+    if node.kind in ROW_MAJOR and not graph.tensors[node.inputs[0]].contiguous:
+        return [_made_row_major(graph, node), *launches]
+    return launches
+
+
+def _made_row_major(graph: Graph, node: Node) -> Launch:
+    """Return the kernel that copies an op's first operand into row-major order."""
+    x = graph.tensors[node.inputs[0]]
+    turned = permuted_dense(x) and len(x.shape) > 1 and x.strides[-1] != 1
+    row = f"transposed_{width(x)}" if turned else f"strided3_{width(x)}"
+    launch = _moved(graph, node, row, float(x.elements), 512.0 if x.itemsize < WIDE else 256.0)
+    return replace(launch, name=f"{node.kind} copy", reads=accesses(graph, node.inputs[:1]), writes=(Access(f"{node.name}.row_major", float(x.bytes)),), threads=128, resident=16)

@@ -63,12 +63,40 @@ def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) ->
     nodes = [node for node in plan.nodes(group) if any(plan.graph.tensors[n].elements for n in node.outputs)]
     if not nodes:
         return []
+    if len(nodes) == 1 and nodes[0].kind == "concat" and len(nodes[0].inputs) > MOST_CONCATENATED:
+        return _pieces(plan, nodes[0])
     anchors = [node for node in nodes if node.family in LIBRARY or node.kind in ALONE or node.family == "normalise"]
     if anchors:
         return _with_epilogue(plan, group, nodes, anchors, target)
     reductions = [node for node in nodes if node.family == "reduction"]
     made = _rows(plan, group, nodes, reductions, target) if reductions else _loops(plan, group, nodes, path)
     return [*_seed(plan, nodes), *pressed(plan.graph, nodes, made, target)]
+
+
+MOST_CONCATENATED: Final = 8
+"""Tensors that one generated kernel puts next to each other; more are copied by a kernel each."""
+
+
+def _pieces(plan: FusionPlan, node: Node) -> list[Launch]:
+    """Return the kernels that copy many tensors next to each other."""
+    graph = plan.graph
+    output = graph.tensors[node.outputs[0]]
+    launches = []
+    for name in node.inputs:
+        tensor = graph.tensors[name]
+        part = (Access(output.storage, float(tensor.bytes)),)
+        launches.append(
+            Launch(
+                name="concat part",
+                row=f"gen_loop{width(tensor)}",
+                nodes=(node.name,),
+                reads=accesses(graph, [name]),
+                writes=part,
+                elements=float(tensor.elements),
+                blocks=max(ceil(tensor.elements, 512.0), 1.0),
+            )
+        )
+    return launches
 
 
 def _seed(plan: FusionPlan, nodes: Sequence[Node]) -> list[Launch]:
@@ -163,14 +191,17 @@ def _with_epilogue(
 
 
 def arithmetic(
-    graph: Graph, nodes: Sequence[Node], elements: float, shares: dict[str, float] | None = None
+    graph: Graph, nodes: Sequence[Node], elements: float, shares: dict[str, float] | None = None, rows: int = 0
 ) -> Arithmetic:
-    """Add up what ops issue, per value of a loop over `elements`."""
+    """Add up what ops issue, per value of a loop over `elements`, of which `rows` begin a row each."""
     slots = special = serial = flops = code = 0.0
     for node in nodes:
         names = node.outputs if node.family == "gather" else (*node.inputs, *node.outputs)
         size = max(graph.tensors[name].elements for name in names)
-        part = size / max(elements, 1.0) * (shares or {}).get(node.name, 1.0)
+        part = size / max(elements, 1.0)
+        if node.family == "pointwise" and node.outputs and not once_per_row(graph, node, rows):
+            part = max(part, 1.0)  # a value that broadcasts is computed again wherever it is read
+        part *= (shares or {}).get(node.name, 1.0)
         issued = SLOTS.get(node.kind, node.row.slots)
         slots += issued * part
         code += CODE.get(node.kind, issued) * part
@@ -178,6 +209,11 @@ def arithmetic(
         serial += node.row.serial * (size >= elements)
         flops += graph.flops(node)
     return Arithmetic(slots, special, serial, flops, code)
+
+
+def once_per_row(graph: Graph, node: Node, rows: int) -> bool:
+    """Return whether an op of a kernel over rows makes one value per row."""
+    return bool(rows) and graph.tensors[node.outputs[0]].elements <= rows
 
 
 def _loops(plan: FusionPlan, group: Group, nodes: Sequence[Node], path: str) -> list[Launch]:
@@ -325,7 +361,7 @@ def _held(plan: FusionPlan, group: Group, nodes: Sequence[Node], shape: _Shape) 
     """Return the kernel that keeps a row on chip and reads it once."""
     graph = plan.graph
     reads, writes = touched(plan, group, nodes), accesses(graph, plan.external_outputs(group))
-    known = arithmetic(graph, nodes, shape.elements, needed_shares(plan, group, nodes))
+    known = arithmetic(graph, nodes, shape.elements, needed_shares(plan, group, nodes), shape.rows)
     many = shape.rows > 512  # noqa: PLR2004 - see the module's first lines
     padded = float(1 << (shape.columns - 1).bit_length()) if shape.columns > 1 else 1.0
     threads = 32 if many else 128 if shape.columns <= 512 else 256  # noqa: PLR2004 - see the module's first lines
@@ -364,7 +400,7 @@ def _looped(
     full = {name for name in inputs if graph.tensors[name].elements >= whole}
     seen: set[str] = set()
     for ops in needed:
-        known = arithmetic(graph, ops, shape.elements, shares)
+        known = arithmetic(graph, ops, shape.elements, shares, shape.rows)
         slots += known.slots + _running(graph, ops)
         special += known.special
         read = {n for node in ops for n in node.inputs if n in full}
@@ -482,7 +518,7 @@ def _staged(
     graph = plan.graph
     inputs, ends = plan.external_inputs(group), plan.external_outputs(group)
     reads, writes = touched(plan, group, nodes), accesses(graph, ends)
-    known = arithmetic(graph, nodes, shape.elements, needed_shares(plan, group, nodes))
+    known = arithmetic(graph, nodes, shape.elements, needed_shares(plan, group, nodes), shape.rows)
     wide = width(*(graph.tensors[name] for name in inputs))
     stored = tuple(Access(f"{node.name}.parts", 4.0 * shape.rows * parts) for node in reductions)
     columns = shape.outer

@@ -109,20 +109,50 @@ def conv(graph: Graph, node: Node, target: Target) -> list[Launch]:
             w = graph.tensors[node.outputs[0]]
     last = len(x.shape) < 4 or x.strides[1] == 1  # noqa: PLR2004 - channels last
     window = math.prod(w.shape[2:])
+    before: list[Launch] = []
+    if not last and window > 1 and w.strides[1] == 1 and w.shape[1] > 1:
+        before, last = [replace(_turned(node, x, f"{node.name}.x"), row=_strided(x))], True
+    after = [_bias(graph, node, out)] if node.kind == "conv" and len(node.inputs) > 2 else []  # noqa: PLR2004
     if groups > 1 and groups == x.shape[1]:
-        return [_depthwise(graph, node, out, window, last=last)]
+        return [*before, _depthwise(graph, node, out, window, last=last), *after]
     space = math.prod(out.shape[2:])
     product = Product(groups, out.shape[0] * space, w.shape[1] * window, w.shape[0] // groups, x.itemsize)
     dtype = "tf32" if x.dtype == "fp32" and "tf32" in target.matrix else x.dtype
     pointwise = window == 1 and max(node.attr("stride", (1,))) == 1
     row = "pointwise" if pointwise else "conv"
     launches = products(graph, node, target, product, dtype, row=row)
+    few = x.shape[1] * x.itemsize % 16 != 0 and x.itemsize < 4  # noqa: PLR2004 - a wide element
+    if few:
+        launches = [replace(launches[-1], row="conv_odd16")]
     if last or pointwise:
-        padded = last and x.shape[1] * x.itemsize % 16 != 0
-        return [*_padding(node, x, w), *launches[-1:]] if padded else launches
+        return [*before, *(_padding(node, x, w) if few and last else ()), *launches, *after]
     turned = [_turned(node, graph.tensors[name], f"{node.name}.{name}") for name in node.inputs[:2]]
+    if few:
+        turned = [launch for one in turned for launch in (memset(one.writes[0].storage, one.writes[0].bytes), one)]
     back = _turned(node, out, f"{node.name}.out")
-    return [*turned, *launches, replace(back, reads=back.writes, writes=accesses(graph, node.outputs))]
+    return [*turned, *launches, replace(back, reads=back.writes, writes=accesses(graph, node.outputs)), *after]
+
+
+def _strided(tensor: Tensor) -> str:
+    """Return the class of a copy into another order."""
+    return "strided3_32" if tensor.itemsize >= 4 else "strided3_16"  # noqa: PLR2004 - a wide element
+
+
+def _bias(graph: Graph, node: Node, out: Tensor) -> Launch:
+    """Return the kernel that adds a convolution's bias: cuDNN's own does not."""
+    wide = out.itemsize >= 4  # noqa: PLR2004 - a wide element
+    own = accesses(graph, node.outputs)
+    return Launch(
+        name="conv bias",
+        row=_strided(out),
+        nodes=(node.name,),
+        reads=(*own, *accesses(graph, node.inputs[2:3])),
+        writes=own,
+        elements=float(out.elements),
+        blocks=max(ceil(out.elements, 256.0 if wide else 512.0), 1.0),
+        slots=1,
+        arithmetic=float(out.elements),
+    )
 
 
 def _padding(node: Node, x: Tensor, w: Tensor) -> list[Launch]:

@@ -26,12 +26,13 @@ from typing import TYPE_CHECKING, Final
 from fusesim.attention_pattern import with_attention
 from fusesim.decompose import decompose
 from fusesim.fusion import FusionPlan, Group
+from fusesim.graph import Node
 from fusesim.sharing import share_common
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fusesim.graph import Graph, Node
+    from fusesim.graph import Graph
     from fusesim.strategies.base import Context
 
 REALIZE_READS: Final = 4
@@ -75,15 +76,54 @@ def decide(graph: Graph, context: Context | None = None) -> FusionPlan:
     limits = getattr(context, "limits", None)
     if limits is not None and getattr(limits, "sms", None):
         sms = int(limits.sms)
-    form = share_common(decompose(with_attention(graph)))
+    form = share_common(unfused_bias(decompose(with_attention(graph))))
     stored = stored_values(form)
     loops = fuse(first_loops(form, stored, sms))
     return as_plan(graph, form, loops, stored)
 
 
+def unfused_bias(graph: Graph) -> Graph:
+    """Return the graph with a product's bias as an op of its own where a pointwise op reads it directly.
+
+    Notes
+    -----
+    Inductor takes the bias of a linear layer out of the library call when only pointwise ops read the result, and out of
+    every convolution, so that one loop adds it.
+    """
+    nodes, tensors, kept = [], dict(graph.tensors), set(graph.outputs)
+    for node in graph.nodes:
+        readers = [reader for name in node.outputs for reader in graph.consumers[name]]
+        direct = bool(readers) and all(reader.family == "pointwise" for reader in readers) and not kept & set(node.outputs)
+        if len(node.inputs) < 3 or not (node.kind == "conv" or (node.kind == "matmul" and direct)):  # noqa: PLR2004
+            nodes.append(node)
+            continue
+        (name,) = node.outputs
+        bare = f"{name}.bare"
+        tensors[bare] = replace(tensors[name], name=bare, storage=bare)
+        bias = node.inputs[2]
+        nodes.append(replace(node, inputs=node.inputs[:2], outputs=(bare,)))
+        if node.kind == "conv":
+            wide = f"{bias}.{node.name}"
+            space = len(tensors[name].shape) - 2
+            vector = tensors[bias]
+            tensors[wide] = replace(vector, name=wide, shape=(*vector.shape, *(1,) * space), strides=(*vector.strides, *(1,) * space), storage=vector.storage)
+            nodes.append(Node(name=f"{node.name}.view", kind="view", inputs=(bias,), outputs=(wide,)))
+            bias = wide
+        nodes.append(Node(name=f"{node.name}.bias", kind="add", inputs=(bare, bias), outputs=(name,), scope=node.scope))
+    if len(nodes) == len(graph.nodes):
+        return graph
+    return replace(graph, nodes=tuple(nodes), tensors=tensors)
+
+
+MOST_CONCATENATED: Final = 8
+"""Inductor's max_pointwise_cat_inputs: more tensors are put next to each other by a kernel each."""
+
+
 def is_library(node: Node) -> bool:
-    """Return whether an op runs in a kernel of its own."""
-    return node.family in LIBRARY or node.kind in LIBRARY_KINDS
+    """Return whether an op runs in kernels of its own."""
+    if node.kind == "concat" and len(node.inputs) > MOST_CONCATENATED:
+        return True
+    return node.family in LIBRARY or node.family == "normalise" or node.kind in LIBRARY_KINDS
 
 
 def stored_values(form: Graph) -> set[str]:
