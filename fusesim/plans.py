@@ -23,6 +23,7 @@ from fusesim.liveness import peak_memory
 from fusesim.lowering import lower
 from fusesim.lowering.target import target_of
 from fusesim.plan_run import Kernel, PlanRun, Settings, TextbookRun
+from fusesim.planning import cost_of
 from fusesim.planning import plan as plan_graph
 from fusesim.records import Price
 from fusesim.reuse import served
@@ -50,6 +51,7 @@ def price(
     launch: str = "graph",
     path: str = "torch",
     inputs: Any = "cold",
+    outputs: str = "dropped",
     graph_repeats: int = 1,
     calibration: Any = None,
     launch_overhead: float | None = None,
@@ -74,6 +76,9 @@ def price(
         ``"inductor"`` (all generated, library calls aside), ``"cuda"`` (vectorised by hand), ``"cupy"``.
     inputs : str or int
         ``"cold"``, ``"warm"``, or over how many sets of buffers repeated calls rotate, as for chains.
+    outputs : str
+        ``"dropped"``: the memory of a pass's outputs is handed out again in the next, as a framework does with what
+        nobody holds; or ``"kept"``: each of the sets of buffers has outputs of its own.
     graph_repeats : int
         Passes in one captured graph.
     calibration : Calibration, str or path, optional
@@ -94,7 +99,7 @@ def price(
         If the device cannot be priced by the calibrated model.
     """
     kind, mode = choice("model", model, MODELS), choice("launch mode", launch, LAUNCH_MODES)
-    owner = choice("path", path, PATHS)
+    owner, fate = choice("path", path, PATHS), choice("outputs", outputs, ("dropped", "kept"))
     profile = find_device(device)
     repeats = float(number("graph_repeats", graph_repeats, low=1, high=MAX_REPEATS, whole=True))
     own = {
@@ -108,7 +113,7 @@ def price(
             raise InputError("the textbook has neither host_interval nor calibration; use model='calibrated'")
         return _textbook(plan, profile, mode, repeats, own)
     sets = _sets(inputs, repeats if mode == "graph" else 1.0)
-    return _calibrated(plan, profile, mode, owner, sets, repeats, calibration, own)
+    return _calibrated(plan, profile, mode, owner, sets, repeats, calibration, own, fate)
 
 
 def _optional(name: str, value: float | None, low: float, high: float, unit: str) -> float | None:
@@ -150,6 +155,7 @@ def _calibrated(
     repeats: float,
     calibration: Any,
     own: dict[str, float | None],
+    outputs: str,
 ) -> Price:
     """Return the calibrated price."""
     record: Calibration = calibrations.find_calibration(profile, calibration)
@@ -163,8 +169,11 @@ def _calibrated(
     placed = lower(plan, path, target)
     launches = [launch for _, launch in placed]
     graph = plan.graph
-    kept = {graph.tensors[name].storage for name in (*graph.inputs, *graph.outputs)}
-    where = served(launches, kept, machine, sets)
+    own_inputs, own_outputs = (
+        {graph.tensors[name].storage for name in names} for names in (graph.inputs, graph.outputs)
+    )
+    rotating = own_inputs | own_outputs if outputs == "kept" else own_inputs
+    where = served(launches, rotating, machine, sets, own_outputs)
     overhead, replay, host = own["launch_overhead"], own["replay_overhead"], own["host_interval"]
     cost = record.paths[path]  # type: ignore[index]
     settings = Settings(
@@ -239,7 +248,7 @@ def compare(
         if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004 - strategy and path
             raise InputError(f'{name} is {pair}; give a strategy and a path, for example ("eager", "torch")')
         strategy, path = pair
-        made = plan_graph(graph, strategy=strategy, device=device, cost=group_cost(device, path, **as_price))
+        made = plan_graph(graph, strategy=strategy, device=device, cost=cost_of(device, path, **as_price))
         sides.append((made, price(made, device=device, path=path, **as_price)))
     (plan_a, price_a), (plan_b, price_b) = sides
 

@@ -60,10 +60,12 @@ class _Touch:
     first: bool
 
 
-def touches(launches: Sequence[Launch], kept: Collection[str]) -> tuple[list[list[_Touch]], list[float]]:
+def touches(
+    launches: Sequence[Launch], kept: Collection[str], held: Collection[str] = ()
+) -> tuple[list[list[_Touch]], list[float]]:
     """Return what each kernel touches, and the sizes of the places.
 
-    `kept` are the memories of inputs and outputs, which are never handed out again; all others go after their last use.
+    `kept` and `held` memories are not handed out again within a pass; all others are after their last use.
     """
     last = {a.storage: i for i, launch in enumerate(launches) for a in (*launch.reads, *launch.writes)}
     places, found = _Places(), []
@@ -79,12 +81,18 @@ def touches(launches: Sequence[Launch], kept: Collection[str]) -> tuple[list[lis
         seen.update(a.storage for a in (*launch.reads, *launch.writes))
         found.append(mine)
         for storage in {a.storage for a in (*launch.reads, *launch.writes)}:
-            if storage not in kept and last[storage] == index:
+            if storage not in kept and storage not in held and last[storage] == index:
                 places.give_back(storage)
     return found, places.sizes
 
 
-def served(launches: Sequence[Launch], kept: Collection[str], machine: Machine, sets: float) -> list[Served]:
+def served(
+    launches: Sequence[Launch],
+    kept: Collection[str],
+    machine: Machine,
+    sets: float,
+    held: Collection[str] = (),
+) -> list[Served]:
     """Return where each kernel's bytes come from.
 
     Parameters
@@ -92,11 +100,13 @@ def served(launches: Sequence[Launch], kept: Collection[str], machine: Machine, 
     launches : sequence of Launch
         The kernels in the order in which they run.
     kept : collection of str
-        Memories of the graph's inputs and outputs; each of the `sets` has its own of them, all else is shared.
+        Memories of which each of the `sets` has its own: inputs, and outputs that are kept; all else is shared.
     machine : Machine
         Its cache.
     sets : float
-        Over how many sets of inputs and outputs repeated passes rotate; infinite where they are cold.
+        Over how many sets of inputs repeated passes rotate; infinite where they are cold.
+    held : collection of str
+        Memories that live to the end of a pass, and are written again in the next: outputs that are dropped.
 
     Returns
     -------
@@ -109,12 +119,18 @@ def served(launches: Sequence[Launch], kept: Collection[str], machine: Machine, 
     half of what each touches and all distinct memory in between. Written bytes go to memory as far as they have left
     the cache when their place is touched next; a second pass over the same rows finds what `window` leaves.
     """
-    every, sizes = touches(launches, kept)
+    every, sizes = touches(launches, kept, held)
     bytes_of = [sum(touch.size for touch in mine) for mine in every]
     fixed = {storage for launch in launches for a in (*launch.reads, *launch.writes) if (storage := a.storage) in kept}
     footprint = sum({a.storage: a.bytes for launch in launches for a in (*launch.reads, *launch.writes) if a.storage in fixed}.values())
     between = (sets - 1.0) * footprint if sets > 1.0 else 0.0
-    history = _History(bytes_of, sizes, between, machine)
+    rotating = {
+        touch.place
+        for launch, mine in zip(launches, every, strict=True)
+        for access, touch in zip((*launch.reads, *launch.writes), mine, strict=True)
+        if access.storage in kept
+    }
+    history = _History(bytes_of, sizes, between, machine, rotating)
     for mine in every:
         history.see(mine, 0)
     history.turn()
@@ -130,11 +146,13 @@ def served(launches: Sequence[Launch], kept: Collection[str], machine: Machine, 
 class _History:
     """When each place was last touched, and what the next touch finds."""
 
-    def __init__(self, bytes_of: list[float], sizes: list[float], between: float, machine: Machine) -> None:
+    def __init__(
+        self, bytes_of: list[float], sizes: list[float], between: float, machine: Machine, rotating: set[int]
+    ) -> None:
         self.bytes_of, self.sizes, self.between, self.machine = bytes_of, sizes, between, machine
         self.last: dict[int, int] = {}
         self.order: dict[int, None] = {}
-        self.kernel_of: dict[int, int] = {}
+        self.rotating = rotating
         self.turned = 0
         self.kept_after: dict[tuple[int, int], float] = {}
 
@@ -161,7 +179,8 @@ class _History:
     def _share(self, place: int, now: int) -> float:
         """Return the share of a place that is still in the cache."""
         before = self.last.get(place)
-        if before is None or math.isinf(self.between) and before < self.turned <= now:
+        turned = before is not None and before < self.turned <= now
+        if before is None or (turned and math.isinf(self.between)):
             return 0.0
         count = len(self.bytes_of)
         distance = 0.5 * (self.bytes_of[before % count] + self.bytes_of[now % count])
@@ -171,8 +190,8 @@ class _History:
                 break
             if self.last[other] < now:
                 distance += self.sizes[other]
-        if before < self.turned <= now:
-            distance += self.between
+        if turned:
+            distance += self.between if place in self.rotating else 0.0
         return float(reused_share(distance, self.machine))
 
 
