@@ -91,10 +91,10 @@ def liveness(
         The groups, in the order in which they run.
     program : bool, optional
         Whether what the graph says that its program holds (`Graph.held`) outlives its last use, as it does where a
-        framework runs the program line by line; unless given, for the strategy `eager`.
+        framework runs the program line by line; unless given, for the strategies `eager` and `cuda-graph`.
     reuse : bool, optional
         Whether a kernel may write a result over an input that dies with it, as compilers let it; unless given, for
-        every strategy but `eager`.
+        every strategy but these.
     scratch : sequence of int, optional
         What each group allocates for itself while it runs, for example the partial results of a split reduction;
         unless given, as `scratch_bytes` says for groups of one op. [B]
@@ -121,7 +121,7 @@ def liveness(
     """
     if allocator not in ALLOCATORS:
         raise unknown_name("allocator", allocator, ALLOCATORS)
-    eager = plan.strategy == "eager"
+    eager = plan.strategy in {"eager", "cuda-graph"}  # a captured graph keeps the memory that eager mode handed out
     own = [scratch_bytes(plan, group) for group in plan.groups] if scratch is None else list(scratch)
     if len(own) != len(plan.groups):
         raise PlanError(f"scratch has {len(own)} entries; the plan has {len(plan.groups)} groups")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fusesim.api import find_device
 from fusesim.group_cost import group_cost
@@ -67,5 +67,25 @@ def context_of(device: str | HardwareProfile, cost: Cost | None = None) -> Conte
     InputError
         If the device is unknown.
     """
-    profile = find_device(device) if isinstance(device, str) else device
-    return Context(cost or group_cost(profile) or TextbookCost.of(profile), Limits.of(profile))
+    profile = find_device(device)
+    return Context(cost or cost_of(profile), Limits.of(profile))
+
+
+def cost_of(device: str | HardwareProfile, path: str = "inductor", **as_price: Any) -> Cost:
+    """Return what one kernel costs for planners, by the model that prices are asked of.
+
+    Parameters
+    ----------
+    device : str or HardwareProfile
+        The device.
+    path : str
+        Whose kernels.
+    **as_price
+        Arguments of `fusesim.price`; `model` and `calibration` count.
+
+    Raises
+    ------
+    InputError, CalibrationError
+        As `fusesim.group_cost.group_cost` does.
+    """
+    return group_cost(device, path, **as_price) or TextbookCost.of(find_device(device))

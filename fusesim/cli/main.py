@@ -13,8 +13,11 @@ from fusesim.cli.calibrate import calibrate
 from fusesim.cli.chain import chain
 from fusesim.cli.devices import devices
 from fusesim.cli.emit import emit_command
+from fusesim.cli.patterns import patterns_command
+from fusesim.cli.plan import plan_command
 from fusesim.cli.roofline import roofline
 from fusesim.cli.validate import validate_command
+from fusesim.cli.why import why_command
 from fusesim.cli.workshop import workshop
 from fusesim.errors import FusesimError
 
@@ -30,7 +33,18 @@ def commands() -> None:
     """Price GPU operations as separate kernels and fused: bytes, microseconds, and why."""
 
 
-for command in (chain, roofline, devices, calibrate, validate_command, emit_command, workshop):
+for command in (
+    chain,
+    roofline,
+    patterns_command,
+    plan_command,
+    why_command,
+    emit_command,
+    devices,
+    calibrate,
+    validate_command,
+    workshop,
+):
     commands.add_command(command)
 
 

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from fusesim import api, units
 from fusesim.errors import FusesimError, InputError, excerpt
+from fusesim.inputs import choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,3 +176,8 @@ def load_app(module: str = "") -> ModuleType:
             if error.name is None or not f"{package}.{module}".startswith(error.name):
                 raise
     raise FusesimError("the workshop is missing from this installation; install fusesim again")
+
+
+def model(text: str) -> str:
+    """Read the name of a model."""
+    return choice("model", text, ("textbook", "calibrated"))
