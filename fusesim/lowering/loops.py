@@ -1,0 +1,98 @@
+"""Generated kernels of pointwise groups: one loop over all values, and copies of many tensors next to each other."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from fusesim.launches import Access, Launch
+from fusesim.lowering.access import accesses, aligned_strides, ceil, width
+from fusesim.lowering.counting import arithmetic, odd_loop
+
+if TYPE_CHECKING:
+    from fusesim.graph import Graph, Node
+    from fusesim.lowering.counting import Part
+
+THREADS: Final = 128
+"""Threads of a block of a generated loop."""
+
+LEAST_BLOCK: Final = 256.0
+MOST_BLOCK: Final = 1024.0
+"""Values of a block, a power of two between these, smaller for fewer values."""
+
+MOST_CONCATENATED: Final = 8
+"""Tensors that one generated kernel puts next to each other; more are copied by a kernel each."""
+
+SECTOR_VALUES: Final = 8
+"""A fastest dimension shorter than this uses sectors of memory whole even where it is turned."""
+
+
+def pointwise_loop(part: Part, path: str) -> list[Launch]:
+    """Return the kernel of a pointwise group: one loop over the largest result."""
+    graph = part.graph
+    elements = float(max(graph.tensors[node.outputs[0]].elements for node in part.nodes))
+    known = arithmetic(graph, part.nodes, elements, part.shares)
+    per_block = min(max(elements / 128.0, LEAST_BLOCK), MOST_BLOCK)
+    per_block = float(1 << math.floor(math.log2(per_block)))
+    loop = Launch(
+        name=part.title,
+        row=_class(part, path, elements),
+        nodes=part.names,
+        reads=part.reads,
+        writes=part.writes,
+        elements=elements,
+        blocks=max(ceil(elements, per_block), 1.0),
+        threads=THREADS,
+        resident=16,
+        slots=known.slots + len(part.reads) + len(part.writes),
+        special=known.special,
+        serial=known.serial * per_block / THREADS,
+        code=known.code * per_block / THREADS,
+        arithmetic=known.flops,
+    )
+    return [loop]
+
+
+def _class(part: Part, path: str, elements: float) -> str:
+    """Return the class of a loop: by its widest element, and whether an operand lies the other way round."""
+    if any(turned(part.graph, name, part.nodes) for name in part.inputs):
+        return f"gen_turned{part.wide}"
+    return "cuda" if path == "cuda" else f"gen_loop{odd_loop(part.graph, part.inputs, elements)}{part.wide}"
+
+
+def turned(graph: Graph, name: str, nodes: tuple[Node, ...]) -> bool:
+    """Return whether a large operand's fastest dimension is not that of what is made of it."""
+    return any(_reads_turned(graph, name, node) for node in nodes if name in node.inputs)
+
+
+def _reads_turned(graph: Graph, name: str, node: Node) -> bool:
+    """Return whether one op reads a large operand across its fastest dimension."""
+    tensor, output = graph.tensors[name], graph.tensors[node.outputs[0]]
+    shape = output.shape
+    if len(tensor.shape) > len(shape) or (node.family != "pointwise" and node.kind != "copy"):
+        return False
+    own = aligned_strides(output, shape)
+    dims = [dim for dim in range(len(shape)) if shape[dim] > 1 and own[dim]]
+    fast = min(dims, key=lambda dim: own[dim], default=None)
+    if fast is None or shape[fast] < SECTOR_VALUES:
+        return False
+    return aligned_strides(tensor, shape)[fast] > 1 and 2 * tensor.distinct > math.prod(shape)
+
+
+def pieces(graph: Graph, node: Node) -> list[Launch]:
+    """Return the kernels that copy many tensors next to each other, one for each."""
+    output = graph.tensors[node.outputs[0]]
+    launches = []
+    for name in node.inputs:
+        tensor = graph.tensors[name]
+        launch = Launch(
+            name="concat part",
+            row=f"gen_loop{width(tensor)}",
+            nodes=(node.name,),
+            reads=accesses(graph, [name]),
+            writes=(Access(output.storage, float(tensor.bytes)),),
+            elements=float(tensor.elements),
+            blocks=max(ceil(tensor.elements, 512.0), 1.0),
+        )
+        launches.append(launch)
+    return launches

@@ -1,0 +1,108 @@
+"""In how many passes a generated kernel goes over its rows, and what each pass computes.
+
+A row that does not fit on chip is read anew for each reduction that needs the one before, and once more for what
+needs the last. A maximum and a sum of powers that needs it share a pass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fusesim.graph import Graph, Node
+
+WELFORD: Final = 15.0
+ONLINE_SLOTS: Final = 28.0
+"""Instructions per value that a running variance, and a running maximum with its sum of powers, take in a loop beyond
+those of plain reductions: a division each, and two powers."""
+
+
+def pass_levels(graph: Graph, nodes: Sequence[Node]) -> dict[str, int]:
+    """Return in which pass over its row each op is computed: after every reduction that it needs.
+
+    A maximum and the sum of powers that needs it share a pass: the sum is corrected where the maximum grows.
+    """
+    levels: dict[str, int] = {}
+    after: dict[str, int] = {}
+    maxima: set[str] = set()
+    softened: dict[str, set[str]] = {}
+    own = {node.name for node in nodes}
+    for node in nodes:
+        before = [made for made in _producers(graph, node) if made.name in own]
+        soft = set[str]().union(*(softened.get(made.name, set()) for made in before))
+        level = max((after[made.name] for made in before), default=0)
+        if node.kind == "sum" and node.family == "reduction":
+            shared = [after[name] for name in maxima & soft]
+            level -= bool(shared) and level == max(shared)
+        levels[node.name] = level
+        after[node.name] = level + (node.family == "reduction")
+        if node.kind == "amax":
+            maxima.add(node.name)
+            softened[node.name] = soft | {node.name}
+        else:
+            softened[node.name] = set() if node.family == "reduction" else soft
+    return levels
+
+
+def _producers(graph: Graph, node: Node) -> list[Node]:
+    """Return the ops that made what an op reads, views seen through."""
+    found = (graph.producers.get(graph.base(name)) for name in node.inputs)
+    return [made for made in found if made is not None]
+
+
+def passes(
+    graph: Graph, nodes: Sequence[Node], levels: dict[str, int], outputs: set[str], whole: int
+) -> list[list[Node]]:
+    """Return for each pass the ops that it computes: what its reductions or results need, found anew.
+
+    `outputs` are stored; those of at least `whole` values are made in a pass of their level.
+    """
+
+    def ends(node: Node) -> bool:
+        if node.family == "reduction":
+            return True
+        return bool(outputs & set(node.outputs)) and graph.tensors[node.outputs[0]].elements >= whole
+
+    made = []
+    for level in range(max(levels.values(), default=0) + 1):
+        found = _cone(graph, nodes, [node for node in nodes if levels[node.name] == level and ends(node)])
+        if found:
+            made.append(found)
+    return made
+
+
+def _cone(graph: Graph, nodes: Sequence[Node], ends: list[Node]) -> list[Node]:
+    """Return ops with all that is computed on the way to them; reductions are looked up, not computed again."""
+    own = {node.name for node in nodes}
+    found: dict[str, Node] = {}
+    stack = list(ends)
+    while stack:
+        node = stack.pop()
+        if node.name in found:
+            continue
+        found[node.name] = node
+        stack.extend(made for made in _producers(graph, node) if made.name in own and made.family != "reduction")
+    return list(found.values())
+
+
+def running_slots(graph: Graph, ops: Sequence[Node]) -> float:
+    """Return what running reductions of one pass issue per value beyond plain ones."""
+    kinds = [node.kind for node in ops if node.family == "reduction"]
+    more = WELFORD * sum(kind in {"var", "var_mean"} for kind in kinds)
+    if "sum" in kinds and "amax" in kinds and _powers(graph, ops):
+        more += ONLINE_SLOTS
+    return more
+
+
+def _powers(graph: Graph, ops: Sequence[Node]) -> bool:
+    """Return whether a sum adds up what needs a maximum of the same pass."""
+    maxima = {name for node in ops if node.kind == "amax" for name in node.outputs}
+    need: dict[str, bool] = {}
+    for node in sorted(ops, key=lambda node: graph.index[node.name]):
+        found = any(graph.base(n) in maxima or need.get(graph.base(n), False) for n in node.inputs)
+        need.update(dict.fromkeys(node.outputs, found))
+        if node.kind == "sum" and found:
+            return True
+    return False

@@ -1,0 +1,232 @@
+"""Generated kernels with reductions: rows held on chip, rows looped over, rows cut into parts, columns.
+
+Which of these it is, and in what blocks, is decided from how many rows there are and how long they are (PyTorch 2.11,
+Triton 3.6, as launches on an H200 show it).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fusesim.launches import Access, Launch
+from fusesim.lowering.access import accesses, ceil, width
+from fusesim.lowering.counting import arithmetic, odd_rows
+from fusesim.lowering.passes import pass_levels, passes, running_slots
+
+if TYPE_CHECKING:
+    from fusesim.graph import Graph, Node
+    from fusesim.lowering.counting import Part
+
+HELD: Final = 1024
+"""Longest row that a generated kernel keeps on chip."""
+
+MANY_ROWS: Final = 512
+"""Rows from which on a warp takes one that is held; fewer go to a block each."""
+
+SHORT_ROW: Final = 512
+"""Longest row of few for which a block of 128 threads suffices."""
+
+LONG_ROW: Final = 8192
+"""Longest row that is never reduced in two stages."""
+
+TILE: Final = 2048
+"""Values of a row that a block takes in one step of a loop; a last step that is partly empty takes as long."""
+
+LOOP_THREADS: Final = 512
+"""Threads of a block that loops over a row."""
+
+LEAST_PART: Final = 4096
+"""Shortest part into which a row is cut where that is needed to fill the device."""
+
+FEW_COLUMNS: Final = 256
+MANY_RESULTS: Final = 8192
+"""A reduction over first dimensions is cut where more values than that meet in fewer results than that: see
+`fusesim.strategies.inductor`."""
+
+COLUMN_PART: Final = 128
+MOST_COLUMN_PARTS: Final = 64
+"""Values of one part of a column, and the most parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowShape:
+    """How many results a reduction has, of how many values each, and whether those lie across the fastest dimension."""
+
+    rows: int
+    columns: int
+    outer: bool
+
+    @property
+    def elements(self) -> float:
+        """All values."""
+        return float(self.rows) * self.columns
+
+
+def row_shape(graph: Graph, node: Node) -> RowShape:
+    """Return the shape of a reduction."""
+    x = graph.tensors[node.inputs[0]]
+    dims = [dim for dim in node.attr("dims", ()) if x.shape[dim] != 1]
+    columns = max(math.prod(x.shape[dim] for dim in dims), 1)
+    last = max((dim for dim in range(len(x.shape)) if x.shape[dim] != 1), default=0)
+    return RowShape(max(x.elements // columns, 1), columns, bool(dims) and last not in dims)
+
+
+def row_kernels(part: Part, sms: int) -> list[Launch]:
+    """Return the kernels of a group with reductions, on a device of that many SMs."""
+    shape = row_shape(part.graph, part.reductions[0])
+    levels = pass_levels(part.graph, part.nodes)
+    if shape.outer:
+        return _over_columns(part, shape)
+    if shape.rows < 2 * sms and shape.columns > LONG_ROW and not any(levels.values()):
+        return _two_stages(part, shape, sms)
+    if shape.columns <= HELD:
+        return [_held(part, shape)]
+    return [_looped(part, shape, levels, sms)]
+
+
+def _held(part: Part, shape: RowShape) -> Launch:
+    """Return the kernel that keeps a row on chip and reads it once."""
+    known = arithmetic(part.graph, part.nodes, shape.elements, part.shares, shape.rows)
+    many = shape.rows > MANY_ROWS
+    padded = float(1 << (shape.columns - 1).bit_length()) if shape.columns > 1 else 1.0
+    threads = 32 if many else 128 if shape.columns <= SHORT_ROW else 256
+    per_block = max(HELD / padded, 1.0) if many else 1.0
+    return Launch(
+        name=part.title,
+        row=f"gen_held{odd_rows(part.graph, part.inputs, shape.columns)}{part.wide}",
+        nodes=part.names,
+        reads=part.reads,
+        writes=part.writes,
+        elements=shape.rows * padded,
+        blocks=max(ceil(shape.rows, per_block), 1.0),
+        threads=threads,
+        resident=min(2048.0 / threads, 32.0),
+        steps=ceil(padded * per_block, threads),
+        slots=known.slots + len(part.reads) + len(part.writes),
+        special=known.special,
+        chain=padded * per_block / threads,
+        code=known.code * padded * per_block / threads,
+        arithmetic=known.flops,
+    )
+
+
+def _looped(part: Part, shape: RowShape, levels: dict[str, int], sms: int) -> Launch:
+    """Return the kernel that loops over long rows, once per pass, and reads what each pass needs."""
+    graph = part.graph
+    work = _passed(part, shape, levels)
+    per_block = 2.0 if shape.columns <= TILE else 1.0
+    padded = ceil(shape.columns, TILE) * TILE / shape.columns
+    blocks = max(ceil(shape.rows, per_block), 1.0)
+    return Launch(
+        name=part.title,
+        row=f"gen_rows{odd_rows(graph, part.inputs, shape.columns)}_{part.wide}",
+        nodes=part.names,
+        reads=part.reads,
+        writes=part.writes,
+        again=work.again,
+        window=min(blocks, sms * 4.0) * per_block * shape.columns * work.item,
+        elements=shape.elements * padded,
+        blocks=blocks,
+        threads=LOOP_THREADS,
+        resident=4,
+        joins=float(work.passes),
+        steps=work.passes * ceil(shape.columns * per_block, TILE),
+        chain=shape.columns * padded * per_block / LOOP_THREADS,
+        slots=work.slots + 2.0 * work.loads + 2.0 * len(part.writes),
+        special=work.special,
+        arithmetic=sum(graph.flops(node) for node in part.nodes),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Passed:
+    """What all passes over rows do: bytes read again, per value instructions, special functions and loads."""
+
+    passes: int
+    again: float
+    slots: float
+    special: float
+    loads: float
+    item: int
+
+
+def _passed(part: Part, shape: RowShape, levels: dict[str, int]) -> _Passed:
+    """Add up what the passes do."""
+    graph, whole = part.graph, int(shape.elements)
+    again, slots, special, loads = 0.0, 0.0, 0.0, 0.0
+    full = {name for name in part.inputs if graph.tensors[name].elements >= whole}
+    seen: set[str] = set()
+    every = passes(graph, part.nodes, levels, set(part.outputs), whole)
+    for ops in every:
+        known = arithmetic(graph, ops, shape.elements, part.shares, shape.rows)
+        slots += known.slots + running_slots(graph, ops)
+        special += known.special
+        read = {name for node in ops for name in node.inputs if name in full}
+        again += sum(graph.tensors[name].bytes for name in read & seen)
+        loads += len(read)
+        seen |= read
+    item = max((graph.tensors[name].itemsize for name in full), default=2)
+    return _Passed(passes=len(every), again=again, slots=slots, special=special, loads=loads, item=item)
+
+
+def _two_stages(part: Part, shape: RowShape, sms: int) -> list[Launch]:
+    """Return the kernels of a reduction of few long rows: parts of rows, then each reduction's parts."""
+    count = max(math.ceil(shape.columns / LONG_ROW), 1)
+    if shape.rows * count < sms // 2:
+        count = max(min(shape.columns // LEAST_PART, sms // shape.rows), count)
+    return _staged(part, shape, count, "gen_parts")
+
+
+def _over_columns(part: Part, shape: RowShape) -> list[Launch]:
+    """Return the kernels of a reduction over first dimensions, in two stages where results are few."""
+    split = shape.columns > FEW_COLUMNS and shape.rows < MANY_RESULTS
+    count = min(max(shape.columns // COLUMN_PART, 1), MOST_COLUMN_PARTS) if split else 1
+    return _staged(part, shape, count, "gen_columns")
+
+
+def _staged(part: Part, shape: RowShape, count: int, row: str) -> list[Launch]:
+    """Return a first stage over parts and, where there is more than one, a second that joins them."""
+    graph, outer = part.graph, shape.outer
+    known = arithmetic(graph, part.nodes, shape.elements, part.shares, shape.rows)
+    stored = tuple(Access(f"{node.name}.parts", 4.0 * shape.rows * count) for node in part.reductions)
+    blocks = float(math.ceil(shape.rows / 8) * count / 4 if outer else shape.rows * count)
+    first = Launch(
+        name=part.title,
+        row=f"{row}{width(*(graph.tensors[name] for name in part.inputs))}",
+        nodes=part.names,
+        reads=part.reads,
+        writes=part.writes if count == 1 else stored,
+        elements=shape.elements,
+        blocks=max(blocks, 1.0),
+        threads=128 if outer else LOOP_THREADS,
+        resident=16 if outer else 4,
+        steps=ceil(shape.columns / count, 32.0 if outer else TILE),
+        slots=known.slots + 2.0 * len(part.reads),
+        special=known.special,
+        arithmetic=known.flops,
+    )
+    if count == 1:
+        return [first]
+    return [
+        first,
+        *(_joining(part, node, store, shape.rows) for node, store in zip(part.reductions, stored, strict=True)),
+    ]
+
+
+def _joining(part: Part, node: Node, stored: Access, rows: int) -> Launch:
+    """Return the kernel that joins the parts of one reduction."""
+    count = stored.bytes / 4.0 / rows
+    return Launch(
+        name=f"{node.kind} of parts",
+        row="gen_last",
+        nodes=(node.name,),
+        reads=(stored,),
+        writes=accesses(part.graph, [name for name in node.outputs if name in part.outputs]),
+        elements=float(rows * count),
+        blocks=max(float(math.ceil(rows / 64)), 1.0),
+        threads=64,
+        resident=32,
+        steps=ceil(count, 8.0),
+    )
