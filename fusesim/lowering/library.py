@@ -45,8 +45,9 @@ def _flat(tensor: Tensor) -> bool:
     return tensor.contiguous
 
 
-def products(graph: Graph, node: Node, target: Target, product: Product, dtype: str, *, row: str = "matmul") -> list[Launch]:
-    """Return the kernels of a product of that type."""
+def products(graph: Graph, node: Node, target: Target, product: Product, dtype: str, *, row: str = "matmul", handed: bool = True
+) -> list[Launch]:
+    """Return the kernels of a product of that type; `handed` where tiles may be handed out through a counter."""
     kind = dtype if dtype in target.matrix and dtype != "fp32" else "fp32"
     rate = target.peak(kind) / target.machine.sms
     tiling = choose_tiling(product, int(target.machine.sms), rate)
@@ -70,7 +71,7 @@ def products(graph: Graph, node: Node, target: Target, product: Product, dtype: 
         arithmetic=product.flops,
     )
     launches = [main]
-    if tiling.tiles > MANY_ROUNDS * target.machine.sms and kind != "fp32" and aligned and row != "pointwise":
+    if tiling.tiles > MANY_ROUNDS * target.machine.sms and kind != "fp32" and aligned and handed:
         launches.insert(0, memset(f"{node.name}.tiles", 4.0))
     if tiling.split > 1 and aligned:
         parts = Access(f"{node.name}.parts", 2.0 * out * tiling.split)
@@ -119,8 +120,8 @@ def conv(graph: Graph, node: Node, target: Target) -> list[Launch]:
     product = Product(groups, out.shape[0] * space, w.shape[1] * window, w.shape[0] // groups, x.itemsize)
     dtype = "tf32" if x.dtype == "fp32" and "tf32" in target.matrix else x.dtype
     pointwise = window == 1 and max(node.attr("stride", (1,))) == 1
-    row = "pointwise" if pointwise else "conv"
-    launches = products(graph, node, target, product, dtype, row=row)
+    row = ("matmul" if last and x.itemsize < 4 else "pointwise") if pointwise else "conv"  # noqa: PLR2004 - a wide element
+    launches = products(graph, node, target, product, dtype, row=row, handed=not pointwise)
     few = x.shape[1] * x.itemsize % 16 != 0 and x.itemsize < 4  # noqa: PLR2004 - a wide element
     if few:
         launches = [replace(launches[-1], row="conv_odd16")]
