@@ -1,4 +1,4 @@
-"""Finding attention that a program writes out: matmul, scale, softmax, matmul, as compilers replace it by one kernel."""
+"""Finding attention that a program writes out (matmul, scale, softmax, matmul), for which compilers have one kernel."""
 
 from __future__ import annotations
 

@@ -128,6 +128,6 @@ def product_time(product: Product, tiling: Tiling, rates: Rates, *, sms: int, ra
     steps = np.ceil(product.k / tiling.split / inner)
     one = step_time(tiling.wide, tiling.high, product.itemsize, rate=rate * rates.peak, fill=rates.fill)
     rounds = np.ceil(tiling.tiles / sms)
-    tiled = rounds * (steps * one + rates.block)  # type: ignore[operator]
+    tiled = rounds * (steps * one + rates.block)
     powered = product.flops / (rate * sms * rates.sustained)
     return float((tiled**8 + powered**8) ** 0.125)

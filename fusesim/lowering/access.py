@@ -30,7 +30,7 @@ def accesses(graph: Graph, names: Iterable[str]) -> tuple[Access, ...]:
 
 
 def width(*tensors: Tensor) -> str:
-    """Return the suffix of a class: ``"16"`` where every floating-point operand has at most two bytes, else ``"32"``."""
+    """Return the suffix of a class: ``"16"`` where every operand has at most two bytes, else ``"32"``."""
     return "16" if max((t.itemsize for t in tensors), default=WIDE) < WIDE else "32"
 
 

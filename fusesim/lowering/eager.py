@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import WIDE, accesses, aligned_strides, ceil, coalesced, regular, width
+from fusesim.lowering.composites import normalise
 from fusesim.lowering.library import LIBRARY
-from fusesim.lowering.rows import column_reduction, group_norm, layer_norm, row_reduction, softmax
+from fusesim.lowering.rows import column_reduction, row_reduction
 from fusesim.tensor import permuted_dense
 
 if TYPE_CHECKING:
@@ -135,7 +136,8 @@ def concat(graph: Graph, node: Node, target: Target) -> list[Launch]:
     del target
     output = graph.tensors[node.outputs[0]]
     if node.kind == "pad":
-        return [_moved(graph, node, "memcpy", float(output.bytes), 16384.0), _moved(graph, node, "strided2_16", float(output.elements), 512.0)]
+        filled = _moved(graph, node, "memcpy", float(output.bytes), 16384.0)
+        return [filled, _moved(graph, node, "strided2_16", float(output.elements), 512.0)]
     inputs = [graph.tensors[name] for name in node.inputs]
     contiguous = all(t.contiguous for t in inputs)
     row = "concat_rows" if contiguous and node.attr("dim", 0) else "concat"
@@ -171,140 +173,20 @@ def gather(graph: Graph, node: Node, target: Target) -> list[Launch]:
         resident=16,
     )
     if node.kind == "embedding_bag" and len(node.inputs) == 2:  # noqa: PLR2004 - no offsets: they are made here
-        bags = Launch(name="arange", row="vectorised32", writes=(Access(f"{node.name}.offsets", 8.0 * output.shape[0]),))
-        return [bags, base]
+        offsets = (Access(f"{node.name}.offsets", 8.0 * output.shape[0]),)
+        return [Launch(name="arange", row="vectorised32", writes=offsets), base]
     return [base]
-
-
-def normalise(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the kernels of composites that have no rows of their own: one pass over what they touch."""
-    rule = ROWS.get(node.kind)
-    if rule is not None:
-        return rule(graph, node, target)
-    row = _pass(graph, node)
-    if node.kind == "pool":
-        x = graph.tensors[node.inputs[0]]
-        return [replace(row, row=f"pool{'_last' if len(x.strides) > 1 and x.strides[1] == 1 else ''}{width(x)}")]
-    return [row]
-
-
-def _pass(graph: Graph, node: Node) -> Launch:
-    """Return a kernel that touches each operand once."""
-    output, x = graph.tensors[node.outputs[0]], graph.tensors[node.inputs[0]]
-    elements = float(max(output.elements, x.elements))
-    return Launch(
-        name=node.kind,
-        row=f"strided2_{width(output)}",
-        nodes=(node.name,),
-        reads=accesses(graph, node.inputs),
-        writes=accesses(graph, node.outputs),
-        elements=elements,
-        blocks=max(ceil(elements, 512.0), 1.0),
-        slots=node.row.flops,
-        arithmetic=node.row.flops * elements,
-    )
-
-
-def batch_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the kernels of an inference batch norm.
-
-    Notes
-    -----
-    fp32 through cuDNN: one. 16 bits: the means are copied, the deviations inverted, then the transform.
-    """
-    del target
-    x, mean = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
-    if x.dtype == "fp32":
-        return [_transform(graph, node, "batch_norm32")]
-    small = float(mean.elements * 4)
-    first = "memcpy" if mean.dtype == "fp32" else "converted"
-    copied = Launch(name="batch_norm mean", row=first, nodes=(node.name,), reads=(Access(mean.storage, float(mean.bytes)),), writes=(Access(f"{node.name}.mean", small),), elements=float(mean.elements))
-    inverted = Launch(name="batch_norm deviation", row="vectorised32", nodes=(node.name,), reads=(Access(graph.tensors[node.inputs[2]].storage, small),), writes=(Access(f"{node.name}.scale", small),), elements=float(mean.elements))
-    return [copied, inverted, _transform(graph, node, "batch_norm16")]
-
-
-def _transform(graph: Graph, node: Node, row: str) -> Launch:
-    """Return the kernel that scales and shifts each channel."""
-    x = graph.tensors[node.inputs[0]]
-    return Launch(
-        name="batch_norm",
-        row=row,
-        nodes=(node.name,),
-        reads=accesses(graph, node.inputs),
-        writes=accesses(graph, node.outputs),
-        elements=float(x.elements),
-        blocks=max(ceil(x.elements, 8192.0), 1.0),
-        threads=512,
-        resident=4,
-        slots=4,
-        arithmetic=4.0 * x.elements,
-    )
-
-
-def nll_loss(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the one block that gathers the targets' values and adds them up."""
-    del target
-    x, target = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
-    rows = float(max(target.elements, 1))
-    return [
-        Launch(
-            name="nll_loss",
-            row="nll_loss",
-            nodes=(node.name,),
-            reads=(Access(x.storage, rows * 32.0), Access(target.storage, float(target.bytes))),
-            writes=accesses(graph, node.outputs),
-            elements=rows,
-            blocks=1,
-            threads=32,
-            resident=1,
-            steps=ceil(rows, 32.0),
-            arithmetic=rows,
-        )
-    ]
-
-
-def scan(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the kernel of a running sum along rows."""
-    del target
-    x = graph.tensors[node.inputs[0]]
-    rows = max(x.elements // max(x.shape[-1], 1), 1)
-    return [
-        Launch(
-            name=node.kind,
-            row=f"scan{width(x)}",
-            nodes=(node.name,),
-            reads=accesses(graph, node.inputs),
-            writes=accesses(graph, node.outputs),
-            elements=float(x.elements),
-            blocks=float(rows),
-            threads=128,
-            resident=8,
-            steps=ceil(x.shape[-1], 1024.0),
-            arithmetic=float(x.elements),
-        )
-    ]
 
 
 def reduction(graph: Graph, node: Node, target: Target) -> list[Launch]:
     """Return the kernels of a reduction: over rows where the last dimension goes, else over columns."""
     x = graph.tensors[node.inputs[0]]
     dims = [dim for dim in node.attr("dims", ()) if x.shape[dim] != 1]
-    fast = min(range(len(x.shape)), key=lambda dim: (x.strides[dim] if x.shape[dim] != 1 else 1 << 60), default=0)
+    fast = min(range(len(x.shape)), key=lambda dim: x.strides[dim] if x.shape[dim] != 1 else 1 << 60, default=0)
     if fast in dims or not dims:
         return row_reduction(graph, node, target)
     return column_reduction(graph, node, target)
 
-
-ROWS: Final[dict[str, Rule]] = {
-    "softmax": softmax,
-    "log_softmax": softmax,
-    "layer_norm": layer_norm,
-    "rms_norm": layer_norm,
-    "group_norm": group_norm,
-    "batch_norm": batch_norm,
-    "nll_loss": nll_loss,
-    "cumsum": scan,
-}
 
 FAMILIES: Final[dict[str, Rule]] = {
     "pointwise": pointwise,
@@ -338,4 +220,11 @@ def _made_row_major(graph: Graph, node: Node) -> Launch:
     turned = permuted_dense(x) and len(x.shape) > 1 and x.strides[-1] != 1
     row = f"transposed_{width(x)}" if turned else f"strided3_{width(x)}"
     launch = _moved(graph, node, row, float(x.elements), 512.0 if x.itemsize < WIDE else 256.0)
-    return replace(launch, name=f"{node.kind} copy", reads=accesses(graph, node.inputs[:1]), writes=(Access(f"{node.name}.row_major", float(x.bytes)),), threads=128, resident=16)
+    return replace(
+        launch,
+        name=f"{node.kind} copy",
+        reads=accesses(graph, node.inputs[:1]),
+        writes=(Access(f"{node.name}.row_major", float(x.bytes)),),
+        threads=128,
+        resident=16,
+    )

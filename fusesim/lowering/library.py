@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
-from fusesim.lowering.access import accesses, ceil
-from fusesim.products import Product, choose_tiling
+from fusesim.lowering.access import WIDE, accesses, ceil, width
 from fusesim.lowering.rows import memset
+from fusesim.products import Product, choose_tiling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ QUERIES: Final = 128
 
 
 def matmul(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the kernels of a matrix product: a memset where tiles are handed out, the product, the sum of its parts."""
+    """Return the kernels of a matrix product: a memset where tiles are handed out, the product, its parts' sum."""
     a, b = (graph.tensors[name] for name in node.inputs[:2])
     out = graph.tensors[node.outputs[0]]
     batch, (m, k), n = math.prod(out.shape[:-2]), a.shape[-2:], b.shape[-1]
@@ -45,14 +45,22 @@ def _flat(tensor: Tensor) -> bool:
     return tensor.contiguous
 
 
-def products(graph: Graph, node: Node, target: Target, product: Product, dtype: str, *, row: str = "matmul", handed: bool = True
+def products(
+    graph: Graph,
+    node: Node,
+    target: Target,
+    product: Product,
+    dtype: str,
+    *,
+    row: str = "matmul",
+    handed: bool = True,
 ) -> list[Launch]:
     """Return the kernels of a product of that type; `handed` where tiles may be handed out through a counter."""
     kind = dtype if dtype in target.matrix and dtype != "fp32" else "fp32"
     rate = target.peak(kind) / target.machine.sms
     tiling = choose_tiling(product, int(target.machine.sms), rate)
     aligned = kind == "fp32" or (product.n * product.itemsize % 16 == 0 and product.k * product.itemsize % 16 == 0)
-    suffix = "32" if product.itemsize >= 4 else "16"  # noqa: PLR2004 - a wide element
+    suffix = "32" if product.itemsize >= WIDE else "16"
     name = f"{row}{suffix}" if aligned else f"{row}_odd{suffix}"
     out = sum(graph.tensors[n].bytes for n in node.outputs[:1])
     main = Launch(
@@ -76,21 +84,24 @@ def products(graph: Graph, node: Node, target: Target, product: Product, dtype: 
     if tiling.split > 1 and aligned:
         parts = Access(f"{node.name}.parts", 2.0 * out * tiling.split)
         launches[-1] = replace(main, writes=(parts,))
-        launches.append(
-            Launch(
-                name=f"{node.kind} sum of parts",
-                row="parts",
-                nodes=(node.name,),
-                reads=(parts,),
-                writes=accesses(graph, node.outputs),
-                elements=out / product.itemsize,
-                blocks=max(ceil(out / product.itemsize, 512.0), 1.0),
-                threads=512,
-                resident=4,
-                slots=2.0 * tiling.split,
-            )
-        )
+        launches.append(_sum_of_parts(graph, node, parts, out / product.itemsize, tiling.split))
     return launches
+
+
+def _sum_of_parts(graph: Graph, node: Node, parts: Access, elements: float, split: int) -> Launch:
+    """Return the kernel that adds up the parts of a product whose inner dimension was split."""
+    return Launch(
+        name=f"{node.kind} sum of parts",
+        row="parts",
+        nodes=(node.name,),
+        reads=(parts,),
+        writes=accesses(graph, node.outputs),
+        elements=elements,
+        blocks=max(ceil(elements, 512.0), 1.0),
+        threads=512,
+        resident=4,
+        slots=2.0 * split,
+    )
 
 
 def conv(graph: Graph, node: Node, target: Target) -> list[Launch]:
@@ -101,13 +112,8 @@ def conv(graph: Graph, node: Node, target: Target) -> list[Launch]:
     Tensors in another order are turned before and after. One channel per group goes to a kernel of its own. fp32 runs
     as tf32, PyTorch's default for convolutions.
     """
-    x, w = (graph.tensors[name] for name in node.inputs[:2])
-    out = graph.tensors[node.outputs[0]]
+    x, w, out = _operands(graph, node)
     groups = int(node.attr("groups", 1))
-    if node.kind != "conv":
-        x, w, out = out if node.kind == "conv_input_grad" else graph.tensors[node.inputs[1]], w, graph.tensors[node.inputs[0]]
-        if node.kind == "conv_weight_grad":
-            w = graph.tensors[node.outputs[0]]
     last = len(x.shape) < 4 or x.strides[1] == 1  # noqa: PLR2004 - channels last
     window = math.prod(w.shape[2:])
     before: list[Launch] = []
@@ -116,32 +122,48 @@ def conv(graph: Graph, node: Node, target: Target) -> list[Launch]:
     after = [_bias(graph, node, out)] if node.kind == "conv" and len(node.inputs) > 2 else []  # noqa: PLR2004
     if groups > 1 and groups == x.shape[1]:
         return [*before, _depthwise(graph, node, out, window, last=last), *after]
-    space = math.prod(out.shape[2:])
-    product = Product(groups, out.shape[0] * space, w.shape[1] * window, w.shape[0] // groups, x.itemsize)
+    product = Product(
+        groups, out.shape[0] * math.prod(out.shape[2:]), w.shape[1] * window, w.shape[0] // groups, x.itemsize
+    )
     dtype = "tf32" if x.dtype == "fp32" and "tf32" in target.matrix else x.dtype
     pointwise = window == 1 and max(node.attr("stride", (1,))) == 1
-    row = ("matmul" if last and x.itemsize < 4 else "pointwise") if pointwise else "conv"  # noqa: PLR2004 - a wide element
+    row = ("matmul" if last and x.itemsize < WIDE else "pointwise") if pointwise else "conv"
     launches = products(graph, node, target, product, dtype, row=row, handed=not pointwise)
-    few = x.shape[1] * x.itemsize % 16 != 0 and x.itemsize < 4  # noqa: PLR2004 - a wide element
+    few = x.shape[1] * x.itemsize % 16 != 0 and x.itemsize < WIDE
     if few:
         launches = [replace(launches[-1], row="conv_odd16")]
     if last or pointwise:
         return [*before, *(_padding(node, x, w) if few and last else ()), *launches, *after]
+    return [*_around(graph, node, out, launches, few=few), *after]
+
+
+def _operands(graph: Graph, node: Node) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what stands for input, weight and output of a convolution or of one of its gradients."""
+    first, second, out = (graph.tensors[name] for name in (*node.inputs[:2], node.outputs[0]))
+    if node.kind == "conv":
+        return first, second, out
+    if node.kind == "conv_input_grad":
+        return out, second, first
+    return second, out if node.kind == "conv_weight_grad" else second, first
+
+
+def _around(graph: Graph, node: Node, out: Tensor, launches: list[Launch], *, few: bool) -> list[Launch]:
+    """Return a convolution between the kernels that put channels last and back; few channels fill cleared memory."""
     turned = [_turned(node, graph.tensors[name], f"{node.name}.{name}") for name in node.inputs[:2]]
     if few:
         turned = [launch for one in turned for launch in (memset(one.writes[0].storage, one.writes[0].bytes), one)]
     back = _turned(node, out, f"{node.name}.out")
-    return [*turned, *launches, replace(back, reads=back.writes, writes=accesses(graph, node.outputs)), *after]
+    return [*turned, *launches, replace(back, reads=back.writes, writes=accesses(graph, node.outputs))]
 
 
 def _strided(tensor: Tensor) -> str:
     """Return the class of a copy into another order."""
-    return "strided3_32" if tensor.itemsize >= 4 else "strided3_16"  # noqa: PLR2004 - a wide element
+    return f"strided3_{width(tensor)}"
 
 
 def _bias(graph: Graph, node: Node, out: Tensor) -> Launch:
     """Return the kernel that adds a convolution's bias: cuDNN's own does not."""
-    wide = out.itemsize >= 4  # noqa: PLR2004 - a wide element
+    wide = out.itemsize >= WIDE
     own = accesses(graph, node.outputs)
     return Launch(
         name="conv bias",
@@ -171,7 +193,7 @@ def _turned(node: Node, tensor: Tensor, storage: str) -> Launch:
     size = float(tensor.bytes)
     return Launch(
         name=f"{node.kind} layout",
-        row="transposed_32" if tensor.itemsize >= 4 else "layout16",  # noqa: PLR2004
+        row="transposed_32" if tensor.itemsize >= WIDE else "layout16",
         nodes=(node.name,),
         reads=(Access(tensor.storage, size),),
         writes=(Access(storage, size),),
@@ -211,7 +233,7 @@ def attention(graph: Graph, node: Node, target: Target) -> list[Launch]:
     q, k, v = (graph.tensors[name] for name in node.inputs[:3])
     *batch, queries, dim = q.shape
     keys, heads = k.shape[-2], math.prod(batch)
-    wide = q.itemsize >= 4  # noqa: PLR2004 - a wide element
+    wide = q.itemsize >= WIDE
     half = 0.5 if node.attr("causal") and queries > 1 else 1.0
     scale = 2.5 if node.kind == "attention_backward" else 1.0
     flops = 2.0 * heads * queries * keys * (dim + v.shape[-1]) * half * scale

@@ -199,49 +199,59 @@ def layer_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
     """
     x = graph.tensors[node.inputs[0]]
     rows, columns = extents(graph, node)
-    kind, reads, writes = node.kind, accesses(graph, node.inputs), accesses(graph, node.outputs)
-    common = {"nodes": (node.name,), "elements": float(x.elements), "blocks": float(rows)}
-    flops = node.row.flops * x.elements
-    if columns % 4 == 0:
-        return [
-            Launch(
-                name=kind,
-                row=f"{kind}{width(x)}",
-                reads=reads,
-                writes=writes,
-                again=float(x.bytes),
-                window=min(rows, target.machine.sms * 16) * columns * x.itemsize,
-                threads=128,
-                resident=16,
-                steps=ceil(columns, 512.0),
-                slots=10,
-                arithmetic=flops,
-                **common,
-            )
-        ]
+    if columns % 4:
+        return _norm_of_two(graph, node, rows, columns)
+    return [
+        Launch(
+            name=node.kind,
+            row=f"{node.kind}{width(x)}",
+            nodes=(node.name,),
+            reads=accesses(graph, node.inputs),
+            writes=accesses(graph, node.outputs),
+            again=float(x.bytes),
+            window=min(rows, target.machine.sms * 16) * columns * x.itemsize,
+            elements=float(x.elements),
+            blocks=float(rows),
+            threads=128,
+            resident=16,
+            steps=ceil(columns, 512.0),
+            slots=10,
+            arithmetic=node.row.flops * x.elements,
+        )
+    ]
+
+
+def _norm_of_two(graph: Graph, node: Node, rows: int, columns: int) -> list[Launch]:
+    """Return the kernels of a norm whose rows cannot be loaded four values at a time: moments, then the rest."""
+    x = graph.tensors[node.inputs[0]]
+    reads = accesses(graph, node.inputs)
     statistics = tuple(Access(f"{node.name}.{part}", 4.0 * rows) for part in ("mean", "deviation"))
     moments = Launch(
-        name=f"{kind} moments",
+        name=f"{node.kind} moments",
         row=f"moments{width(x)}",
+        nodes=(node.name,),
         reads=reads[:1],
         writes=statistics,
+        elements=float(x.elements),
+        blocks=float(rows),
         threads=512,
         resident=4,
         steps=ceil(columns, 512.0),
         slots=10,
-        **common,
     )
     applied = Launch(
-        name=kind,
+        name=node.kind,
         row=f"normalised{width(x)}",
+        nodes=(node.name,),
         reads=(*reads, *statistics),
-        writes=writes,
+        writes=accesses(graph, node.outputs),
+        elements=float(x.elements),
+        blocks=float(rows),
         threads=256,
         resident=8,
         steps=ceil(columns, 256.0),
         slots=5,
-        arithmetic=flops,
-        **common,
+        arithmetic=node.row.flops * x.elements,
     )
     return [moments, applied]
 
@@ -267,7 +277,13 @@ def group_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
         steps=ceil(size, 512.0),
         slots=10,
     )
-    scale = Launch(name="group_norm scale", row="vectorised32", nodes=(node.name,), reads=statistics, elements=float(x.shape[0] * x.shape[1]))
+    scale = Launch(
+        name="group_norm scale",
+        row="vectorised32",
+        nodes=(node.name,),
+        reads=statistics,
+        elements=float(x.shape[0] * x.shape[1]),
+    )
     applied = Launch(
         name="group_norm",
         row=f"strided2_{width(x)}",

@@ -23,7 +23,7 @@ class Target:
     matrix: Mapping[str, float] = field(default_factory=dict)
     vector: float = 0.0
     registers: int = 65536
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
     def peak(self, kind: str) -> float:
         """Return the rate of products of that type. [FLOP/s]."""
