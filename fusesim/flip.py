@@ -56,7 +56,7 @@ class Flip:
         if self.dimension is None:
             return f"{factor:.2g} times" if bare else f"{factor:.2g} times this size"
         name, now = self.dimension
-        value = units.format_count(float(f"{max(now * factor, 1):.2g}"))
+        value = units.format_count(round(float(f"{max(now * factor, 1):.2g}")))
         return value if bare else f"{name} = {value}"
 
 

@@ -1,0 +1,198 @@
+"""Prices of plans: what must hold of every one, and the cases in which fusing loses."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+
+import fusesim
+from fusesim import patterns
+from fusesim.builder import Builder
+from fusesim.errors import InputError
+from fusesim.fusion import FusionPlan, Group
+from fusesim.group_cost import GroupCost, group_cost
+from fusesim.planning import context_of, cost_of
+from fusesim.plans import price
+from fusesim.records import BOUNDS, LATE
+from fusesim.textbook_cost import TextbookCost
+
+COST = group_cost("h200-sxm")
+
+
+def planned(graph, strategy="eager", **kwargs):
+    return fusesim.plan(graph, strategy, "h200-sxm", **kwargs)
+
+
+def test_the_fixed_interface():
+    plan = fusesim.plan(
+        fusesim.patterns.rmsnorm(tokens=8192, hidden=4096, dtype="bf16"), strategy="eager", device="h200"
+    )
+    found = fusesim.price(
+        plan,
+        device="h200-sxm",
+        model="calibrated",
+        launch="graph",
+        path="torch",
+        inputs="cold",
+        graph_repeats=1,
+        calibration=None,
+        host_interval=None,
+    )
+    assert isinstance(found, fusesim.Price)
+    assert found.kernels == len(found.per_kernel) == 6
+    assert found.bound in BOUNDS
+    assert all(getattr(found, name) is not None for name in LATE)
+    assert "h200-sxm" in found.calibration
+    record = found.to_dict()
+    assert record["time"] == found.time
+    assert len(record["per_kernel"]) == 6
+
+
+def test_every_pattern_has_a_price_under_every_default():
+    for name in patterns.PATTERNS:
+        graph = patterns.find(name)()
+        for strategy, path in (("eager", "torch"), ("inductor", "inductor")):
+            found = price(planned(graph, strategy), device="h200-sxm", path=path)
+            low, high = found.interval
+            assert 0 < low < found.time < high < math.inf, name
+
+
+def test_fused_bytes_are_the_ends_of_the_graph():
+    graph = patterns.bias_relu(128, 512)
+    one = price(planned(graph, "vertical"), device="h200-sxm", path="inductor")
+    assert one.bytes_read == 128 * 512 * 4 + 512 * 4  # x and the bias
+    assert one.bytes_written == 128 * 512 * 4
+
+
+def test_compare_is_its_two_sides():
+    graph = patterns.rmsnorm(1024, 4096)
+    found = fusesim.compare(graph, device="h200-sxm")
+    assert found.unfused.time == price(planned(graph), device="h200-sxm").time
+    assert found.saving == pytest.approx(found.unfused.time - found.fused.time)
+    assert found.speedup == pytest.approx(found.unfused.time / found.fused.time)
+    low, high = found.saving_interval
+    assert low < found.saving < high
+    assert found.to_dict()["explain"] == found.explain()
+
+
+def test_a_side_is_a_strategy_and_a_path():
+    with pytest.raises(InputError, match=r"unfused is eager; give a strategy and a path"):
+        fusesim.compare(patterns.bias_relu(), device="h200-sxm", unfused="eager")
+
+
+def test_break_even_of_a_comparison():
+    found = fusesim.compare(patterns.rmsnorm(), device="h200-sxm")
+    assert found.break_even_calls(2.0) == math.ceil(2.0 / found.saving)
+    assert found.break_even_calls() == math.ceil(0.385 / found.saving)  # the default for few ops
+    same = fusesim.compare(patterns.rmsnorm(), device="h200-sxm", fused=("eager", "torch"))
+    assert same.saving == 0
+    assert same.break_even_calls(1.0) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"device": "h20"}, "unknown device"),
+        ({"launch": "grahp"}, 'did you mean "graph"'),
+        ({"path": "jax"}, "unknown path"),
+        ({"model": "textbok"}, 'did you mean "textbook"'),
+        ({"graph_repeats": 0}, "graph_repeats"),
+        ({"inputs": "hot"}, "unknown input state"),
+        ({"model": "textbook", "host_interval": 1e-6}, "neither host_interval nor calibration"),
+    ],
+)
+def test_wrong_arguments_are_told(arguments, message):
+    with pytest.raises(InputError, match=message):
+        price(planned(patterns.bias_relu()), **{"device": "h200-sxm"} | arguments)
+
+
+def test_a_group_alone_costs_what_its_plan_does_with_cold_inputs():
+    graph = patterns.add_rmsnorm(4096, 4096)
+    names = tuple(node.name for node in graph.paid_nodes)
+    alone = FusionPlan(graph=graph, groups=(Group(nodes=names),), strategy="one")
+    whole = price(alone, device="h200-sxm", path="inductor")
+    assert COST(graph, names) == pytest.approx(whole.time - whole.parts.settings.replay, rel=0.15)
+
+
+def test_planners_ask_the_calibrated_model_unless_told_otherwise():
+    assert isinstance(context_of("h200-sxm").cost, GroupCost)
+    assert isinstance(cost_of("h200-sxm", model="textbook"), TextbookCost)
+    assert group_cost("h200-sxm", model="textbook") is None
+
+
+def long_chain(count, kind="where"):
+    """A chain in which each op reads two tensors of its own: twice as many pointers as ops."""
+    b = Builder("long")
+    x = b.input(4096, 4096, dtype="fp32")
+    for _ in range(count):
+        x = b.op(kind, x, *(b.input(4096, 4096, dtype="fp32") for _ in range(2)))
+    b.output(x)
+    return b.graph()
+
+
+def test_a_chain_that_spills_costs_more_than_its_halves():
+    graph = long_chain(90)  # 180 operands: their addresses alone need 360 of 255 registers
+    names = [node.name for node in graph.nodes]
+    whole = COST(graph, names)
+    halves = min(COST(graph, names[:cut]) + COST(graph, names[cut:]) for cut in range(30, 61, 5))
+    assert halves < whole
+
+
+def test_the_best_split_of_a_short_chain_is_none():
+    graph = long_chain(20)  # 40 operands fit
+    assert len(planned(graph, "optimal").groups) == 1
+
+
+@pytest.mark.slow
+def test_the_best_split_of_a_long_chain_is_found():
+    graph = long_chain(80)
+    plan = planned(graph, "optimal")
+    assert len(plan.groups) > 1
+    total = sum(COST(plan.graph, group.nodes) for group in plan.groups)
+    assert total < COST(graph, [node.name for node in graph.nodes])
+
+
+def test_an_epilogue_that_no_library_has_displaces_its_product_and_loses():
+    b = Builder("sin of a product")
+    b.output(b.op("sin", b.matmul(b.input(8192, 8192), b.input(8192, 8192))))
+    graph = b.graph()
+    assert COST(graph, ("matmul", "sin")) > COST(graph, ("matmul",)) + COST(graph, ("sin",))
+    assert len(planned(graph, "vertical").groups) == 2
+
+
+def test_few_long_rows_whose_sum_is_used_again_do_not_fill_the_device():
+    b = Builder("normalised rows")
+    x = b.input(8, 1 << 20)
+    b.output(b.op("div", x, b.reduce("sum", x)))
+    graph = b.graph()
+    assert COST(graph, ("sum", "div")) > COST(graph, ("sum",)) + COST(graph, ("div",))
+
+
+def test_dropout_and_layer_norm_lose_when_compiled_at_length():
+    # Measured (h200_own_patterns.json): 95.6 us eager, 117 us compiled at 4000 x 4096; 11.4 and 7.6 us at 512 x 1024.
+    large, small = (patterns.dropout_residual_layernorm(*size) for size in ((4000, 4096), (512, 1024)))
+    assert fusesim.compare(large, device="h200-sxm").speedup < 1.05
+    assert fusesim.compare(small, device="h200-sxm").speedup > 1.2
+
+
+def test_erf_gelu_gains_nothing_when_compiled():
+    # Measured (h200_patterns.json): 7.45 us eager, 10.4 us compiled.
+    assert fusesim.compare(patterns.gelu(1024, 4096), device="h200-sxm").speedup < 1.1
+
+
+def test_inductor_is_never_better_than_the_optimum():
+    for name in ("rmsnorm", "dropout_residual_layernorm", "cross_entropy", "adam_step"):
+        graph = patterns.find(name)()
+        best, other = (planned(graph, strategy) for strategy in ("optimal", "inductor"))
+        totals = [sum(COST(plan.graph, group.nodes) for group in plan.groups) for plan in (best, other)]
+        assert totals[0] <= totals[1] * (1 + 1e-9)
+
+
+def test_planning_and_pricing_a_block_is_quick():
+    graph = patterns.transformer_block()
+    planned(graph, "vertical")
+    start = time.perf_counter()
+    price(planned(graph, "vertical"), device="h200-sxm", path="inductor")
+    assert time.perf_counter() - start < 0.5  # about 12 ms; ten times that on a busy machine
