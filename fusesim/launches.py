@@ -163,12 +163,14 @@ class LaunchTime(NamedTuple):
 class Served:
     """Where a kernel's bytes come from: `dram` of those read and of those written, the rest from the cache. [B].
 
-    `cold` is the largest share of any input that memory serves.
+    `cold` is the largest share of any input that memory serves, `evicted` the share of a launch's own code and
+    arguments that has left the cache since it last ran.
     """
 
     read: float = 0.0
     written: float = 0.0
     cold: float = 1.0
+    evicted: float = 0.0
     missed: dict[str, float] = field(default_factory=dict)
 
 
@@ -258,6 +260,7 @@ def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, 
     special = elements * launch.special / (machine.clock * machine.special_per_clock * machine.special_share)
     touched = -math.expm1(-(read + written) / machine.spread_bytes)
     cached = machine.cache_latency + machine.cache_spread * touched
+    cached += served.evicted * machine.evicted_latency
     first = served.cold * machine.dram_latency + (1.0 - served.cold) * cached
     step = rates.step + rates.rounds * first
     issued = slots * fetched + SPECIAL_ISSUE * launch.special

@@ -8,7 +8,7 @@ may lie where an earlier one was: what counts is memory, not names. Plain counti
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fusesim.kernel import reused_share
@@ -137,8 +137,10 @@ def served(
     read = [dict[int, float]() for _ in every]
     for mine in every:
         history.see(mine, len(every), read)
+    whole = sets * footprint + sum(sizes)
+    evicted = 1.0 if math.isinf(whole) else 1.0 - float(reused_share(whole, machine))
     return [
-        _served(launch, mine, read[index], history, machine)
+        replace(_served(launch, mine, read[index], history, machine), evicted=evicted)
         for index, (launch, mine) in enumerate(zip(launches, every, strict=True))
     ]
 

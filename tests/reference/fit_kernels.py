@@ -47,7 +47,7 @@ GENERATED = ("gap", "block", "step", "rounds", "slots", "cycles", "share")
 ATTENTION = ("gap", "block", "step", "peak", "sustained", "share")
 ROW_CLASSES = (
     "sum_ max_ var_ softmax log_softmax layer_norm rms_norm moments normalised columns scan nll "
-    "gen_rows gen_held gen_parts gen_columns gen_last"
+    "gen_rows gen_held gen_warp gen_parts gen_columns gen_last"
 ).split()
 SCALE = {"gap": 1e-6, "block": 1e-6, "step": 1e-7, "rounds": 1.0, "slots": 20.0, "cycles": 1.0, "share": 1.0, "peak": 1.0, "fill": 1e11, "sustained": 1.0}
 LOW = {"gap": 0, "block": 0, "step": 0, "rounds": 0, "slots": 0, "cycles": 0, "share": 0.2, "peak": 0.03, "fill": 0.02, "sustained": 0.03}
@@ -103,7 +103,7 @@ def predicted(case, find, here):
 
 
 def free_rates(row):
-    if row.startswith(("gen_held", "gen_rows")):
+    if row.startswith(("gen_held", "gen_warp", "gen_rows")):
         return GENERATED
     if row.startswith(tuple(ROW_CLASSES)):
         return ROWS
