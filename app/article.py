@@ -77,7 +77,9 @@ def _tries() -> str:
 
 
 def _glossary() -> str:
-    entries = "".join(f"<dt>{escape(term)}</dt><dd>{escape(meaning)}</dd>" for term, meaning in lesson.GLOSSARY)
+    entries = "".join(
+        f"<dt>{escape(term)}</dt><dd>{escape(meaning)}</dd>" for term, meaning in lesson.GLOSSARY[: lesson.CHAIN_TERMS]
+    )
     return f'<section><h3>Terms</h3><dl class="glossary">{entries}</dl></section>'
 
 

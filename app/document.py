@@ -6,8 +6,7 @@ from html import escape
 from typing import Final
 
 from . import ids, palette
-from .article import article
-from .cards import cards
+from .page import navigation
 
 _ICON: Final = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
@@ -16,7 +15,7 @@ _ICON: Final = (
 )
 
 
-def document(title: str, lead: str) -> str:
+def document(title: str, lead: str, *, path: str = "/", look: str = "", bench: str = "", below: str = "") -> str:
     """Return the document, with the marks between which Dash sets its own parts.
 
     Parameters
@@ -25,6 +24,14 @@ def document(title: str, lead: str) -> str:
         The page's heading.
     lead : str
         What stands under it.
+    path : str
+        Where the page stands, for the navigation.
+    look : str
+        A class for the part that changes.
+    bench : str
+        HTML that stands beside what Dash draws.
+    below : str
+        HTML that follows.
 
     Examples
     --------
@@ -47,17 +54,18 @@ def document(title: str, lead: str) -> str:
 <a href="#main" class="skip">Skip to the page</a>
 <header class="top">
 <a href="/" class="brand">fusesim workshop</a>
+{navigation(path)}
 <p class="legend"><span class="key unfused">unfused</span><span class="key fused">fused</span></p>
 </header>
 <main id="main" tabindex="-1">
 <div class="intro"><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p></div>
 <noscript><p class="problem">The controls and charts need JavaScript, which is switched off here.</p></noscript>
 <p id="{ids.problem(ids.URL)}" class="problem note" role="alert"></p>
-<div class="bench">
-{cards()}
+<div class="bench {look}">
+{bench}
 {{%app_entry%}}
 </div>
-{article()}
+{below}
 </main>
 <footer class="end"><p>Textbook: datasheet figures, nothing measured. Calibrated: measured on one H200, and for
 other devices transferred from it. Ranges hold 90 % of the measurements that a model was held against.</p></footer>

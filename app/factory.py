@@ -1,22 +1,38 @@
-"""Make the app: a Dash app whose `server` any WSGI server can run."""
+"""Make the app: a Dash app for each page, all on one `server` that any WSGI server can run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dash import Dash
+from flask import Flask
 
 from . import callbacks, lesson
+from .article import article
+from .cards import cards
 from .catalogue import Catalogue, shipped
 from .document import document
-from .pages import chain
+from .pages import PAGES, chain
 from .server import harden
 
-_METAS: Final = [
-    {"name": "viewport", "content": "width=device-width, initial-scale=1"},
-    {"name": "description", "content": "What fusing a chain of GPU kernels saves: time, launches and bytes."},
-]
+if TYPE_CHECKING:
+    from .page import Page
+
+ASSETS: Final = str(Path(__file__).parent / "assets")
+DESCRIPTION: Final = "What fusing GPU kernels saves: time, launches and bytes."
+
+
+class _Paged(Dash):
+    """A Dash app below a path that loads its scripts from the root, so that a browser keeps them for all pages."""
+
+    def interpolate_index(self, **parts: Any) -> str:
+        """Return the document; Dash's own has scripts below the page's path."""
+        prefix = self.config.requests_pathname_prefix
+        for name in ("scripts", "css"):
+            for folder in ("_dash-component-suites/", "assets/"):
+                parts[name] = parts[name].replace(f'"{prefix}{folder}', f'"/{folder}')
+        return super().interpolate_index(**parts)
 
 
 def create_app(catalogue: Catalogue | None = None) -> Dash:
@@ -30,7 +46,8 @@ def create_app(catalogue: Catalogue | None = None) -> Dash:
     Returns
     -------
     Dash
-        Its `server` attribute is the WSGI application. Nothing on the page comes from another host.
+        The chain page's. Its `server` attribute is the WSGI application of all pages. Nothing on a page comes from
+        another host, and no state is kept between two requests.
 
     Examples
     --------
@@ -38,16 +55,44 @@ def create_app(catalogue: Catalogue | None = None) -> Dash:
     {'status': 'ok'}
     """
     devices = shipped() if catalogue is None else catalogue
-    app = Dash(
+    server = Flask(__name__)
+    index = document(chain.TITLE, lesson.LEAD, bench=cards(), below=article())
+    apps = [_dash(server, chain.PATH, chain.TITLE, index)]
+    apps[0].layout = chain.build(devices)
+    callbacks.register(apps[0], devices)
+    apps += [_page(server, make(devices)) for make in PAGES]
+    asked = {each.config.requests_pathname_prefix: _callbacks(each) for each in apps}
+    harden(server, asked, (each for app in apps for each in app.csp_hashes()))
+    return apps[0]
+
+
+def _page(server: Flask, page: Page) -> Dash:
+    """Make the app of a page."""
+    index = document(page.title, page.lead, path=page.path, look=page.look, bench=page.bench, below=page.below)
+    app = _dash(server, page.path, page.title, index)
+    app.layout = page.layout
+    callbacks.register_page(app, page)
+    return app
+
+
+def _dash(server: Flask, path: str, title: str, index: str) -> Dash:
+    """Make a Dash app below a path of a server."""
+    return _Paged(
         __name__,
-        assets_folder=str(Path(__file__).parent / "assets"),
-        title=f"{chain.TITLE} - fusesim workshop",
+        server=server,
+        url_base_pathname=path,
+        assets_folder=ASSETS,
+        title=f"{title} - fusesim workshop",
         update_title="",
-        meta_tags=_METAS,
-        index_string=document(chain.TITLE, lesson.LEAD),
+        meta_tags=[
+            {"name": "viewport", "content": "width=device-width, initial-scale=1"},
+            {"name": "description", "content": DESCRIPTION},
+        ],
+        index_string=index,
         serve_locally=True,
     )
-    app.layout = chain.build(devices)
-    callbacks.register(app, devices)
-    harden(app.server, [name for name, entry in app.callback_map.items() if "callback" in entry])
-    return app
+
+
+def _callbacks(app: Dash) -> list[str]:
+    """Return the callbacks that the server answers; the others run in the browser."""
+    return [name for name, entry in app.callback_map.items() if "callback" in entry]

@@ -34,7 +34,8 @@ MODEL: Final = "model"
 FOLLOW: Final = "follow"
 RESET: Final = "reset"
 URL: Final = "url"
-"""Changes that buttons and addresses make."""
+MORE: Final = "more"
+"""Changes that buttons and addresses make; `more` asks, once the page stands still, for what takes longer."""
 
 REMOVE: Final = "-"
 CLEAR: Final = ""
@@ -72,6 +73,13 @@ ABOVE_ROOF: Final = "above-roof"
 
 PROBLEMS: Final = (KIND, ROW, SIZE, DEVICE, DTYPE, LAUNCH, REPEATS, INPUTS, PATH, HOST, OVERHEAD, RATE, STEP, URL)
 """Places where a sentence about bad input can appear: one for each group of controls, and one for the address."""
+
+
+CALL: Final = "call"
+"""The library call that makes the view."""
+
+SUMS: Final = "sums"
+"""How the figures of the view were worked out."""
 
 
 def reading(control: str) -> str:

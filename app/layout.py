@@ -197,7 +197,7 @@ def chart(name: str, *, label: str, caption: Sequence[Component | str] = ()) -> 
     graph = dcc.Graph(
         id=name, config=figures.CONFIG, responsive=True, className="graph", figure={"data": [], "layout": _BLANK}
     )
-    described = html.Div(graph, className="plot", role="img", **attributes(aria_label=label))
+    described = html.Div(graph, className="plot", role="group", **attributes(aria_label=label))
     return html.Figure(
         [described, *([html.Figcaption(list(caption))] if caption else [])], className=f"card chart {name}"
     )

@@ -204,7 +204,23 @@ GLOSSARY: Final = (
     ("Kernel floor", "What it costs the device to start and end a kernel that does nothing."),
     ("Host interval", "The time between two launches of a host that does nothing else; it belongs to the software."),
     ("90 % interval", "Nine in ten measurements that the model had not seen lay within it."),
+    ("Roof", "The lowest of a device's ceilings at an arithmetic intensity: no kernel there can be faster."),
+    ("Ceiling", "One limit of a device: a bandwidth, or a peak rate of arithmetic."),
+    ("Fusion plan", "Which ops of a program share a kernel: a partition of them into groups."),
+    ("Horizontal fusion", "One kernel for ops that do not read one another, such as siblings of one size."),
+    ("Recompute", "To make a value again where it is needed, in place of storing and loading it."),
+    ("Common subexpression", "The same value computed in two places; one computation is enough."),
+    ("Break-even", "The number of calls after which compiling has saved as much time as it took."),
+    ("Special functions", "exp, sin, rsqrt and the like, done by a narrow unit of their own."),
+    ("Tensor cores", "Units that multiply small matrices; their peaks are many times those of plain arithmetic."),
+    ("Dense peak", "The peak rate without counting on zeros in the operands; sparse peaks are twice as high."),
+    ("Residual", "What is left between a prediction and its measurement."),
+    ("Ablation", "A model with one of its effects left out, to see what the effect is worth."),
+    ("Regime", "What binds a kernel's time: launches, memory, the cache, arithmetic, or the host."),
 )
+
+CHAIN_TERMS: Final = 12
+"""How many of these, the first ones, the chain page explains; the others are of other pages."""
 
 TRY_LEAD: Final = "Each link sets the controls."
 TRIES: Final = (

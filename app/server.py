@@ -7,13 +7,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from dash.exceptions import DependencyException
-from flask import Response, abort, request
+from flask import Response, abort, redirect, request
 from werkzeug.exceptions import HTTPException
 
 from . import ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from flask import Flask
 
@@ -21,9 +21,19 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'self'; script-src 'self' 'unsafe-inline'; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'self'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+POLICY: Final = (
+    "default-src 'self'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "object-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'self'"
+)
+"""Scripts are files of ours, and the one line by which Dash starts itself, by its hash. Styles are set by Plotly and by
+the sliders on single elements, for which there is no hash."""
+
+CALLBACK: Final = "_dash-update-component"
+"""Where a page's callbacks are asked for, below its path."""
+
 MAX_REQUEST: Final = 64 * 1024
 """Largest request that is read; a page's own are under 1 kB. [B]"""
 
@@ -49,27 +59,34 @@ SMALLEST_WORTH: Final = 1024
 """Answers below this are sent as they are. [B]"""
 
 
-def harden(server: Flask, callbacks: Iterable[str]) -> None:
+def harden(server: Flask, pages: Mapping[str, Iterable[str]], scripts: Iterable[str] = ()) -> None:
     """Add the health check and what every request and every answer passes through.
 
     Parameters
     ----------
     server : Flask
         Dash's server.
-    callbacks : iterable of str
-        The callbacks that it may be asked for, as Dash spells their outputs.
+    pages : mapping of str to iterable of str
+        The paths of all pages, and the callbacks that each may be asked for, as Dash spells their outputs.
+    scripts : iterable of str
+        Hashes of the scripts that stand inside the pages, as a policy writes them.
     """
     server.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST
     packed: dict[str, bytes] = {}
-    served = set(callbacks)
+    served = {f"{path}{CALLBACK}": set(callbacks) for path, callbacks in pages.items()}
+    headers = HEADERS | {"Content-Security-Policy": POLICY.format(scripts=" ".join(sorted(set(scripts))))}
     _refuse_in_a_sentence(server)
 
     @server.before_request
-    def check() -> None:
-        if request.method != "POST" or not request.path.endswith("/_dash-update-component"):
-            return
-        if not set(request.args) <= ARGUMENTS or not is_callback(_body(), served):
-            abort(HTTPStatus.BAD_REQUEST, NOT_A_CALLBACK)
+    def check() -> Response | None:
+        if request.method == "POST" and request.path in served:
+            if not set(request.args) <= ARGUMENTS or not is_callback(_body(), served[request.path]):
+                abort(HTTPStatus.BAD_REQUEST, NOT_A_CALLBACK)
+        elif _is_any_path() and request.path not in pages:
+            if f"{request.path}/" in pages:
+                return redirect(f"{request.path}/", HTTPStatus.PERMANENT_REDIRECT)
+            abort(HTTPStatus.NOT_FOUND)
+        return None
 
     @server.get("/health")
     def health() -> dict[str, str]:
@@ -77,9 +94,15 @@ def harden(server: Flask, callbacks: Iterable[str]) -> None:
 
     @server.after_request
     def finish(response: Response) -> Response:
-        for name, value in HEADERS.items():
+        for name, value in headers.items():
             response.headers.setdefault(name, value)
         return compress(response, packed)
+
+
+def _is_any_path() -> bool:
+    """Return whether the request would be answered by Dash's rule for whatever is asked for below a page."""
+    rule = request.url_rule.rule if request.url_rule else ""
+    return rule.endswith("/<path:path>")
 
 
 def _refuse_in_a_sentence(server: Flask) -> None:

@@ -51,9 +51,10 @@
     function writeAddress() {
         window.clearTimeout(gate.timer);
         gate.timer = window.setTimeout(() => {
-            if (gate.query !== window.location.search) {
-                gate.address = gate.query;
-                window.history.pushState({}, "", window.location.pathname + gate.query);
+            const query = gate.query === "?" ? "" : gate.query;
+            if (query !== window.location.search) {
+                gate.address = query;
+                window.history.pushState({}, "", window.location.pathname + query);
             }
         }, SETTLED);
     }
@@ -78,6 +79,79 @@
         send();
     }
 
+    /* What a native control holds, as text; of radio buttons only the one that is chosen speaks. */
+    function held(control) {
+        return control.type === "radio" ? control.name : control.id;
+    }
+
+    /* Take in what a native control holds while it is moved; Dash is not told of these. */
+    function move(event) {
+        const control = event.target.closest("[data-control]");
+        const live = control && (control.type === "range" ? event.type === "input" : event.type === "change");
+        if (live && control.value !== gate.shown[held(control)]) {
+            gate.waiting[held(control)] = control.value;
+            send();
+        }
+    }
+
+    /* Start a page whose controls are native. */
+    function begin() {
+        watchControls();
+        if (!gate.started) {
+            gate.started = true;
+            for (const control of document.querySelectorAll("[data-control]")) {
+                if (control.type !== "radio" || control.checked) {
+                    gate.shown[held(control)] = control.value;
+                }
+            }
+            gate.address = window.location.search;
+            gate.waiting = {url: gate.address};
+            send();
+        }
+    }
+
+    /* Let a native control follow the view; returns whether it is one. */
+    function setNative(id, value) {
+        const control = document.getElementById(id);
+        if (!control || !(control.matches("[data-control]") || control.matches(".native"))) {
+            return false;
+        }
+        if (control.matches(".native")) {
+            for (const option of control.querySelectorAll("input")) {
+                option.checked = option.value === value;
+            }
+        } else {
+            control.value = value;
+        }
+        return true;
+    }
+
+    /* Put pieces of HTML, which the server has escaped, in their places; what has the focus keeps it. */
+    function fill(parts) {
+        for (const [id, html] of Object.entries(parts || {})) {
+            const place = document.getElementById(id);
+            if (place && place.shownHtml !== html) {
+                const focused = place.contains(document.activeElement) ? document.activeElement.id : "";
+                place.shownHtml = html;
+                place.innerHTML = html;
+                if (focused && document.getElementById(focused)) {
+                    document.getElementById(focused).focus({preventScroll: true});
+                }
+            }
+        }
+    }
+
+    /* Ask for what takes longer once the page stands still. */
+    function askForMore() {
+        window.clearTimeout(gate.more);
+        gate.more = window.setTimeout(() => {
+            if (isEmpty(gate.waiting) && !gate.sent) {
+                gate.waiting = {more: 1};
+                send();
+            }
+        }, SETTLED);
+    }
+
     function collect() {
         watchControls();
         const controls = window.dash_clientside.callback_context.inputs_list.flat(Infinity);
@@ -96,11 +170,12 @@
     function write(answer) {
         for (const [id, text] of Object.entries(answer.texts)) {
             const place = document.getElementById(id);
-            if (place.textContent !== text) {
+            if (place && place.textContent !== text) {
                 place.textContent = text;
             }
         }
-        if (answer.reasons.length) {
+        fill(answer.parts);
+        if (answer.reasons && answer.reasons.length) {
             const points = answer.reasons.map((reason) => {
                 const point = document.createElement("li");
                 point.textContent = reason;
@@ -123,7 +198,9 @@
             const busy = id in sent || id in gate.waiting || id in (gate.sent || {});
             if (value !== gate.shown[id] && !busy) {
                 gate.shown[id] = value;
-                window.dash_clientside.set_props(id, {value});
+                if (!setNative(id, value)) {
+                    window.dash_clientside.set_props(id, {value});
+                }
             }
         }
     }
@@ -150,6 +227,10 @@
         } else {
             writeAddress();
         }
+        if (answer.more) {
+            askForMore();
+        }
+        document.body.dataset.answered = String(answer.serial);
         send();
     }
 
@@ -212,22 +293,37 @@
             list.querySelector("[type=search]").focus(); // what is typed on an option is searched for
         }
     });
+    document.addEventListener("input", move);
+    document.addEventListener("change", move);
+    document.addEventListener("keydown", (event) => {
+        const part = event.target.closest("[data-change]:not(button)");
+        if (part && (event.key === "Enter" || event.key === " ")) {
+            event.preventDefault();
+            press(part.dataset);
+        }
+    });
     document.addEventListener("click", (event) => {
-        const button = event.target.closest("button[data-change]");
+        const button = event.target.closest("[data-change]");
         if (button) {
             press(button.dataset);
         }
         const link = event.target.closest("a[href^='?']");
         if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
             event.preventDefault();
-            window.scrollTo({top: 0});
+            if (!link.closest(".guide")) {
+                window.scrollTo({top: 0});
+            }
             visit(link.getAttribute("href"));
         }
     });
 
     window.dash_clientside = window.dash_clientside || {};
     window.dash_clientside.workshop = {
+        begin: () => begin(),
         collect: () => collect(),
         settle: settle,
+        visit: visit,
+        show: (answer) => { write(answer); reveal(answer.hidden || []); },
+        query: () => gate.query,
     };
 })();

@@ -1,1 +1,10 @@
 """The pages of the workshop, one module each: what it shows at which path, and how it is wired."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .plans import plans
+
+PAGES: Final = (plans,)
+"""What makes each page but the chain's from a catalogue of devices."""

@@ -1,0 +1,203 @@
+"""Every page but the chain's as a learner meets it: real Chromium, real server, real keys."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from importlib import resources
+
+import pytest
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+pytestmark = pytest.mark.browser
+
+PAGES = ("plans",)
+SIZES = {"phone": (360, 740), "desktop": (1440, 900)}
+AXE = """
+const done = arguments[arguments.length - 1];
+axe.run(document, {resultTypes: ['violations']}).then((found) => done(found.violations
+    .filter((each) => ['serious', 'critical'].includes(each.impact))
+    .map((each) => `${each.id}: ${each.nodes[0].html.slice(0, 200)}`)));
+"""
+
+
+class Page:
+    """A page in a browser; every reading waits until it is what is expected."""
+
+    def __init__(self, browser, address):
+        self.browser, self.address = browser, address
+
+    def open(self, path):
+        self.browser.get(f"{self.address}{path}")
+        self.until(lambda: self.script("return document.body.dataset.answered"), "no answer")
+        self.until(
+            lambda: self.script(
+                "return [...document.querySelectorAll('figure.chart')].every((chart) => "
+                "chart.querySelector('.js-plotly-plot .main-svg'))"
+            ),
+            "no chart",
+        )
+        return self
+
+    def script(self, text, *arguments):
+        return self.browser.execute_script(text, *arguments)
+
+    def until(self, condition, message=""):
+        wait = WebDriverWait(self.browser, 20, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException])
+        return wait.until(lambda _: condition(), message)
+
+    def find(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def text(self, place):
+        return self.script("return document.getElementById(arguments[0]).textContent", place)
+
+    def click(self, selector):
+        part = self.find(selector)
+        self.script("arguments[0].scrollIntoView({block: 'center'})", part)
+        self.script("arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", part)
+
+    def slide(self, control, value):
+        self.script(
+            "const control = document.getElementById(arguments[0]); control.value = arguments[1];"
+            "control.dispatchEvent(new Event('input', {bubbles: true}));",
+            control,
+            str(value),
+        )
+
+    def query(self):
+        return self.script("return window.location.search")
+
+    def look(self, size, theme):
+        width, height = SIZES[size]
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 1000}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        features = [{"name": "prefers-color-scheme", "value": theme}]
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        return width
+
+
+@pytest.fixture
+def page(browser, address):
+    browser.get_log("browser")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    yield Page(browser, address)
+    logs = [entry["message"] for entry in browser.get_log("browser")]
+    assert logs == []  # no error and no warning on the console, whatever the test did
+
+
+@pytest.fixture(scope="session")
+def axe():
+    return (resources.files(pytest.importorskip("axe_core_python")) / "axe.min.js").read_text("utf-8")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_fits_and_is_accessible(page, axe, path, size, theme):
+    width = page.look(size, theme)
+    page.open(f"{path}/")
+    page.script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    assert page.script("return document.documentElement.scrollWidth") <= width
+    page.script(axe)
+    assert page.browser.execute_async_script(AXE) == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_fits_the_narrowest_phone_and_a_projector(page, path):
+    for width in (320, 1920):
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 1000}
+        page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        page.open(f"{path}/")
+        assert page.script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_lesson_asks_before_it_answers(page, path):
+    page.open(f"{path}/")
+    page.click(".guide summary")
+    page.script("document.querySelector('.guide').open = true")
+    first = page.find(".guide .step:not([hidden])")
+    assert not first.find_element(By.CSS_SELECTOR, ".answer").is_displayed()
+    page.click(".guide .step:not([hidden]) [data-guess=wrong]")
+    page.until(lambda: first.find_element(By.CSS_SELECTOR, ".answer").is_displayed())
+    assert first.find_element(By.CSS_SELECTOR, ".verdict").text == "Not quite."
+    wanted = first.get_attribute("data-query")
+    page.until(lambda: page.query() == ("" if wanted == "?" else wanted))
+    assert page.text("url-problem") == ""
+    page.click(".guide .step:not([hidden]) [data-step='1']")
+    page.until(lambda: "2 of" in page.find(".guide .step:not([hidden]) h2").text)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_malformed_address_is_noted(page, path):
+    page.open(f"{path}/?device=nope")
+    page.until(lambda: "The address" in page.text("url-problem"))
+
+
+def test_the_navigation_leads_everywhere(page, address):
+    page.open("plans/")
+    links = page.script("return [...document.querySelectorAll('.pages a')].map((link) => link.getAttribute('href'))")
+    for link in links:
+        page.browser.get(f"{address}{link.strip('/')}")
+        assert page.script("return document.querySelector('.pages [aria-current]').getAttribute('href')") == link
+
+
+def test_a_size_is_dragged_and_taken_back(page):
+    page.open("plans/")
+    before = page.text("unfused-time")
+    page.slide("tokens-slider", 4)
+    page.until(lambda: page.text("unfused-time") != before)
+    page.until(lambda: page.query() == "?tokens=16")
+    page.until(lambda: page.find("#tokens").get_attribute("value") == "16")
+    page.browser.back()
+    page.until(lambda: page.text("unfused-time") == before)
+    page.until(lambda: page.find("#tokens-slider").get_attribute("value") == "13")
+
+
+def test_an_edge_is_picked_asked_and_cut_by_key(page):
+    page.open("plans/")
+    edge = page.find("#edge-mul-mean")
+    page.script("arguments[0].focus()", edge)
+    edge.send_keys(Keys.ENTER)
+    page.until(lambda: "can share a kernel" in page.text("asked"))
+    page.click("#asked [data-change=toggle]")
+    page.until(lambda: page.text("fused-kernels") == "2")
+    page.until(lambda: "edits=mul~mean" in page.query())
+    page.until(lambda: len(page.browser.find_elements(By.CSS_SELECTOR, "svg.plan .box")) == 2)
+    page.browser.back()
+    page.until(lambda: page.text("fused-kernels") == "1")
+
+
+def test_strategies_come_once_the_page_stands_still_and_choose(page):
+    page.open("plans/?pattern=softmax&composite=no")
+    page.until(lambda: len(page.browser.find_elements(By.CSS_SELECTOR, "#strategies-table tbody tr")) == 9)
+    page.click("#strategies-table [data-value=mlir]")
+    page.until(lambda: "strategy=mlir" in page.query())
+    page.until(lambda: "CUDA" in page.text("source-code"))
+
+
+def test_bad_input_is_refused_beside_its_control(page):
+    page.open("plans/?pattern=transformer_block")
+    before = page.text("unfused-time")
+    entry = page.find("#heads")
+    entry.send_keys(Keys.CONTROL, "a")
+    entry.send_keys("7", Keys.ENTER)
+    page.until(lambda: "does not divide" in page.text("heads-problem"))
+    assert page.text("unfused-time") == before
+
+
+def test_a_step_of_a_slider_is_on_screen_soon(page):
+    page.open("plans/")
+    taken = []
+    for exponent in (12, 11, 10, 9, 8, 9, 10, 11, 12, 13):
+        before = page.text("unfused-time")
+        start = time.monotonic()
+        page.slide("tokens-slider", exponent)
+        page.until(lambda before=before: page.text("unfused-time") != before)
+        taken.append(time.monotonic() - start)
+    assert statistics.median(taken) < 1.0  # some 0.1 s here; a wide limit for a busy machine
