@@ -289,7 +289,7 @@ def _dropout(args: dict[str, Any]) -> list[Look]:
 
 
 @result_rule("_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention")
-@result_rule("_scaled_dot_product_fused_attention_overrideable")
+@result_rule("_scaled_dot_product_fused_attention_overrideable", "_scaled_dot_product_flash_attention_for_cpu")
 def _attention(args: dict[str, Any]) -> list[Look]:
     """Tiled attention, the heads of a token next to each other, and the sums of its rows."""
     q, v = args["query"], args["value"]

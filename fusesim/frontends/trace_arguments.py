@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from fusesim.frontends.aten_arguments import names_of_arguments
+from fusesim.frontends.program import Region
 from fusesim.frontends.trace_link import Operand
 from fusesim.frontends.trace_records import DTYPES
-from fusesim.tensor import ITEMSIZES
+from fusesim.tensor import ITEMSIZES, row_major
 
 if TYPE_CHECKING:
     from fusesim.frontends.trace_records import Op
@@ -71,3 +72,17 @@ def _role(stem: str, name: str) -> str:
     if name in STATES or (stem == "bmm" and name == "mat2"):
         return "state"
     return ""
+
+
+def blank(operand: Operand) -> Region:
+    """Return memory of its own for an operand's look."""
+    strides = operand.strides if operand.strides is not None else row_major(operand.shape)
+    return Region(object(), operand.shape, strides, 0, operand.dtype or "fp32")
+
+
+def elements(operand: Operand) -> int:
+    """Return how many values an operand has."""
+    count = 1
+    for size in operand.shape:
+        count *= size
+    return count

@@ -14,9 +14,9 @@ from fusesim.frontends.aten import known
 from fusesim.frontends.aten_tables import ALLOCATIONS, FILLS, IGNORED, RANDOM, VIEWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from fusesim.frontends.trace_records import Op
+    from fusesim.frontends.trace_records import Launch, Op
 
 _MANY: Final = 1 << 30
 
@@ -36,7 +36,8 @@ _CONVOLUTIONS: Final = (
     "slow_conv_dilated2d slow_conv_transpose2d mkldnn_convolution unsqueeze:3 squeeze:2 view clone:2"
 )
 _PADS: Final = "fill_ zero_ zeros zeros_like new_zeros narrow:* slice:* select copy_ clone"
-_ATTENTION: Final = "transpose:4 view:4 reshape:2 pad:3 constant_pad_nd:3 slice:4 zeros:2 clone:3 expand:3 sum:2 mul"
+_ATTENTION: Final = "transpose:4 pad:3 constant_pad_nd:3 clone:3 expand"
+_ATTENTION_BACKWARD: Final = "transpose:8 pad:4 constant_pad_nd:4 clone:4 expand zeros:4 sum:2 mul:2"
 _SORTS: Final = "arange copy_:2 sort fill_ zero_ zeros cumsum sum index_select to clone view:2 reshape:2 empty"
 
 CALLS: Final = {
@@ -46,8 +47,10 @@ CALLS: Final = {
         ("copy_", "_to_copy expand"),
         ("relu_ relu6_", "clamp_min_ hardtanh_ clamp_"),
         ("relu relu6", "clamp_min hardtanh clamp"),
-        ("hardtanh_", "clamp_ clamp_min_"),
+        ("hardtanh_", "clamp_ clamp_min_ hardtanh"),
         ("hardtanh", "clamp"),
+        ("mean", "sum"),
+        ("upsample_nearest2d upsample_bilinear2d upsample_bicubic2d", "clone:2 copy_"),
         ("dropout_", "native_dropout"),
         ("convolution", "_convolution convolution_overrideable clone:2 copy_:2"),
         ("_convolution", _CONVOLUTIONS),
@@ -60,7 +63,7 @@ CALLS: Final = {
         ("pow", "square copy_"),
         ("embedding", "index_select reshape view:2"),
         ("stack", "cat unsqueeze:*"),
-        ("cat", "narrow:* slice:* copy_:*"),
+        ("cat", "narrow:*"),
         ("addmm baddbmm addmv", "expand copy_ mv"),
         ("_addmm_activation", "addmm gelu relu"),
         ("mse_loss", "mean sum sub pow"),
@@ -85,9 +88,9 @@ CALLS: Final = {
         ("convolution_backward", "sum view:2 clone:2 copy_:2 zeros:2 fill_"),
         ("threshold_backward", "threshold"),
         ("_scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention", _ATTENTION),
-        ("_scaled_dot_product_flash_attention_backward", _ATTENTION),
-        ("_scaled_dot_product_efficient_attention_backward", _ATTENTION),
-        ("_scaled_dot_product_cudnn_attention_backward _scaled_dot_product_cudnn_attention", "zeros fill_ zero_ view"),
+        ("_scaled_dot_product_flash_attention_backward", _ATTENTION_BACKWARD),
+        ("_scaled_dot_product_efficient_attention_backward", _ATTENTION_BACKWARD),
+        ("_scaled_dot_product_cudnn_attention_backward _scaled_dot_product_cudnn_attention", "zeros fill_ zero_"),
         ("zero_ ones full scalar_tensor full_like ones_like new_full new_ones", "fill_"),
         ("zeros zeros_like new_zeros _efficientzerotensor", "zero_"),
         ("arange linspace", "arange"),
@@ -111,11 +114,14 @@ CALLS: Final = {
 }
 """What ops call that would be a call or a view of its own elsewhere, and how often."""
 
+MEAN: Final = _levels("fill_ as_strided:2 div_ div:2 _to_copy:2 copy_:2")
+"""What a mean calls after its sum, on a CPU."""
+
 _INSIDE: Final = (
-    "result_type to contiguous resolve_conj resolve_neg resize_ resize_as_ set_ item _local_scalar_dense is_nonzero "
-    "_fused_sdp_choice _flash_attention_forward _efficient_attention_forward _cudnn_attention_forward "
-    "_flash_attention_backward _efficient_attention_backward _cudnn_attention_backward _to_cpu can_cast "
-    "broadcast_tensors output_nr is_floating_point is_complex promote_types data_ptr _nnz"
+    "result_type to contiguous as_strided_ resolve_conj resolve_neg resize_ resize_as_ set_ item "
+    "_local_scalar_dense is_nonzero _fused_sdp_choice _flash_attention_forward _efficient_attention_forward "
+    "_cudnn_attention_forward _flash_attention_backward _efficient_attention_backward _cudnn_attention_backward "
+    "_to_cpu can_cast broadcast_tensors output_nr is_floating_point is_complex promote_types data_ptr _nnz"
 )
 
 NEUTRAL: Final = ALLOCATIONS | IGNORED | frozenset(_INSIDE.split())
@@ -123,6 +129,9 @@ NEUTRAL: Final = ALLOCATIONS | IGNORED | frozenset(_INSIDE.split())
 
 MANY: Final = ("_foreach_", "_fused_adam", "_fused_sgd", "_amp_foreach")
 """Beginnings of ops over lists of tensors."""
+
+ON_HOST: Final = ("HtoD", "DtoH", "HostToDevice", "DeviceToHost")
+"""Words in the names of copies between host and device."""
 
 PRODUCTS: Final = frozenset({"mm", "bmm", "mv", "dot", "addmm", "baddbmm", "linear", "_scaled_mm"})
 AROUND_PRODUCTS: Final = frozenset(VIEWS) | NEUTRAL | {"clone", "copy_"}
@@ -183,8 +192,10 @@ def _belongs(op: Op, thread: _Thread) -> bool:
     name = base_name(op.name)
     while thread.levels:
         level = thread.levels[-1]
-        if level.get(name, 0) > 0:
+        if level.get(name, 0) > 0 and _of_group(op, name, thread.group):
             level[name] -= 1
+            if name == "sum":
+                level |= MEAN
             thread.levels.append(dict(CALLS.get(name, {})))
             if thread.group is not None:
                 thread.group.parts.append(op)
@@ -195,6 +206,11 @@ def _belongs(op: Op, thread: _Thread) -> bool:
             return True
         thread.levels.pop()
     return False
+
+
+def _of_group(op: Op, name: str, group: Group | None) -> bool:
+    """Return whether a sum is that of the mean that calls it on a CPU: of the same operand."""
+    return name != "sum" or group is None or group.stem != "mean" or op.dims[:1] == group.op.dims[:1]
 
 
 def _may_call(group: Group) -> dict[str, int]:
@@ -216,7 +232,7 @@ def _group(op: Op, at: int, ops: list[Op], launching: frozenset[int]) -> Group |
     if "::" not in name or name.startswith(("autograd::", "torch::", "record_", "c10d::", "nccl:")):
         return None
     base = base_name(name)
-    if base in NEUTRAL:
+    if base in NEUTRAL or (base.startswith("upsample") and len(op.values) > 1 and op.values[1] is None):
         return None
     stem, over = stem_of(base)
     if not name.startswith("aten::"):
@@ -242,3 +258,30 @@ def _takes_apart(op: Op, at: int, ops: list[Op]) -> bool:
         if name not in AROUND_PRODUCTS:
             return False
     return False
+
+
+def on_device(groups: list[Group], launched: Mapping[int, Sequence[Launch]]) -> tuple[list[Group], list[str]]:
+    """Return the calls that ran on a device, where the trace says which did, and what is left out; views stay."""
+    calls = [group for group in groups if group.kind in {"call", "unknown", "triton"}]
+    ran = {id(group) for group in calls if any(op.external in launched for op in group.ops)}
+    if 2 * len(ran) < len(calls) or not ran:
+        return groups, []
+    kept, host, moved = [], 0, 0
+    for group in groups:
+        kernels = [
+            kernel for op in group.ops for kernel in launched.get(op.external if op.external is not None else -1, ())
+        ]
+        if group.kind in {"view", "linear"}:
+            kept.append(group)
+        elif not kernels:
+            host += 1
+        elif all(kernel.kind == "memcpy" and any(way in kernel.name for way in ON_HOST) for kernel in kernels):
+            moved += 1
+        else:
+            kept.append(group)
+    gaps = []
+    if host:
+        gaps.append(f"{host} recorded ops launched nothing and are left out: they ran on the host or on no elements")
+    if moved:
+        gaps.append("copies between host and device are not priced")
+    return kept, gaps

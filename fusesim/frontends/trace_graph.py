@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from fusesim.errors import GraphError, excerpt
 from fusesim.frontends import aten_results_gather  # noqa: F401 - registers rules
 from fusesim.frontends.aten import opaque, translate
-from fusesim.frontends.aten_call import Call
+from fusesim.frontends.aten_call import Call, flat
 from fusesim.frontends.aten_results import Look, like, results
 from fusesim.frontends.aten_views import views
 from fusesim.frontends.inductor_names import fused_ops
 from fusesim.frontends.program import Program, Region
-from fusesim.frontends.trace_arguments import argument, named_arguments
-from fusesim.frontends.trace_calls import Group, groups_of
-from fusesim.frontends.trace_link import Linker, Operand, Value
+from fusesim.frontends.trace_arguments import argument, blank, elements, named_arguments
+from fusesim.frontends.trace_calls import Group, groups_of, on_device
+from fusesim.frontends.trace_link import JOINS, Linker, Operand, Value
+from fusesim.graph import check_shapes
 from fusesim.tensor import Tensor, row_major
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fusesim.frontends.trace_records import Launch, Op
-    from fusesim.graph import Graph
+    from fusesim.graph import Graph, Node
+
+BLIND: Final = frozenset({"index", "_unsafe_index"})
+"""Ops whose index tensors the profiler does not record."""
+
+FAR: Final = 12
+"""Calls that are searched for who reads what an op without a rule makes."""
 
 MATRIX: Final = 2
 """Dimensions of a matrix."""
-
-ON_HOST: Final = ("HtoD", "DtoH", "HostToDevice", "DeviceToHost")
-"""Words in the names of copies between host and device."""
 
 
 @dataclass(slots=True)
@@ -63,35 +67,12 @@ def build(ops: Sequence[Op], launched: Mapping[int, Sequence[Launch]], name: str
     walk = _Walk(Program(name), launched)
     for note in notes:
         walk.program.gap(note)
-    for group in _on_device(groups, launched, walk.program):
-        walk.add(group)
+    walk.groups, gaps = on_device(groups, launched)
+    for gap in gaps:
+        walk.program.gap(gap)
+    for place, group in enumerate(walk.groups):
+        walk.add(group, place)
     return walk.built()
-
-
-def _on_device(groups: list[Group], launched: Mapping[int, Sequence[Launch]], program: Program) -> list[Group]:
-    """Return the calls that ran on a device, where the trace says which did; views stay."""
-    calls = [group for group in groups if group.kind in {"call", "unknown", "triton"}]
-    ran = {id(group) for group in calls if any(op.external in launched for op in group.ops)}
-    if 2 * len(ran) < len(calls) or not ran:
-        return groups
-    kept, host, moved = [], 0, 0
-    for group in groups:
-        kernels = [
-            kernel for op in group.ops for kernel in launched.get(op.external if op.external is not None else -1, ())
-        ]
-        if group.kind in {"view", "linear"}:
-            kept.append(group)
-        elif not kernels:
-            host += 1
-        elif all(kernel.kind == "memcpy" and any(way in kernel.name for way in ON_HOST) for kernel in kernels):
-            moved += 1
-        else:
-            kept.append(group)
-    if host:
-        program.gap(f"{host} recorded ops launched nothing and are left out: they ran on the host or on no elements")
-    if moved:
-        program.gap("copies between host and device are not priced")
-    return kept
 
 
 class _Walk:
@@ -100,14 +81,19 @@ class _Walk:
     def __init__(self, program: Program, launched: Mapping[int, Sequence[Launch]]) -> None:
         self.program = program
         self.linker = Linker(program)
+        self.groups: list[Group] = []
+        self._place = 0
         self._launched = launched
         self._made: dict[int, Region] = {}
         self._ops_of: dict[str, tuple[Op, ...]] = {}
         self._skipped: Counter[str] = Counter()
 
-    def add(self, group: Group) -> None:
+    def add(self, group: Group, place: int) -> None:
         """Add a call; where its record does not fit, say so and go on."""
+        self._place = place
         before = len(self.program.builder.nodes)
+        if group.kind == "call" and group.stem in {"_to_copy", "clone"} and not any(group.op.dims):
+            return  # a number on the host
         try:
             if group.kind == "view":
                 self._view(group)
@@ -121,9 +107,25 @@ class _Walk:
                 self._call(group, named_arguments(group.op, group.stem))
         except GraphError as error:
             self._skipped[f"{group.op.name}: {excerpt(error, 120)}"] += 1
-        for node in self.program.builder.nodes[before:]:
-            if node.family != "view":
-                self._ops_of[node.name] = tuple(group.ops)
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+            self._skipped[f"{group.op.name}: its recorded arguments do not fit it ({type(error).__name__})"] += 1
+        nodes = self.program.builder.nodes
+        for at in range(before, len(nodes)):
+            if nodes[at].family != "view":
+                nodes[at] = self._fitting(nodes[at], group.op.name)
+                self._ops_of[nodes[at].name] = tuple(group.ops)
+
+    def _fitting(self, node: Node, name: str) -> Node:
+        """Return an op, as one that nobody described where its operands do not fit its kind."""
+        tensors = self.program.builder.tensors
+        try:
+            check_shapes(node, [tensors[part] for part in node.inputs], [tensors[part] for part in node.outputs])
+        except GraphError as error:
+            self.program.gap(
+                f"{excerpt(name)} is priced as one kernel that reads and writes once: {excerpt(error, 120)}"
+            )
+            return replace(node, kind="opaque", attrs=(("op", name),))
+        return node
 
     def built(self) -> Built:
         """Return the graph: what nothing read is what the program returns."""
@@ -145,7 +147,8 @@ class _Walk:
 
     def _resolve(self, group: Group, named: dict[str, Any]) -> tuple[dict[str, Any], list[Value]]:
         """Return arguments with the graph's tensors, and the values that are read."""
-        skipped = {"out"} | ({"self"} if group.over and group.stem in {"copy", "fill", "zero"} else set())
+        blank = group.over and group.stem in {"copy", "zero", "fill"} and not isinstance(named.get("value"), Operand)
+        skipped = {"out", "self"} if blank else {"out"}
         flat: list[Operand] = []
         for name, value in named.items():
             if name not in skipped:
@@ -170,13 +173,19 @@ class _Walk:
     def _call(self, group: Group, named: dict[str, Any]) -> None:
         """Add one op."""
         target = named.get("self") if group.over else None
+        if "conv" in group.stem and self._is_added():
+            named = {
+                name: replace(value, role="branch") if name in {"input", "self"} else value
+                for name, value in named.items()
+            }
         args, values = self._resolve(group, named)
         self._hint(group, args)
         looks: Sequence[Look | None] | None
         if group.over:
             regions = self._targets(group, target, values)
         else:
-            looks = results(group.stem, args) if group.kind == "call" else None
+            blind = group.stem in BLIND and not list(flat(args.get("indices")))
+            looks = results(group.stem, args) if group.kind == "call" and not blind else None
             if looks is None:
                 looks = self._guess(args)
             out = named.get("out")
@@ -184,11 +193,19 @@ class _Walk:
                 looks = [(out.shape, out.strides or row_major(out.shape), out.dtype or looks[0][2]), *looks[1:]]
             regions = [None if look is None else Region(object(), look[0], look[1], 0, look[2]) for look in looks]
         call = Call(program=self.program, name=group.stem, args=args, outs=regions, over=group.over)
-        if group.kind == "call" and not group.stem.startswith(("_fused_", "_amp_")):
+        if group.kind == "call" and len(values) == 1 and group.stem in BLIND:
+            self.program.gap(f"aten.{group.stem}: its indices are not recorded; priced as reading all of its tensor")
+            self.program.node("opaque", [args["self"]], [region for region in regions if region], op=group.stem)
+        elif group.kind == "call" and not group.stem.startswith(("_fused_", "_amp_")):
             translate(call)
         else:
             opaque(call)
         self._note(group, regions, values)
+
+    def _is_added(self) -> bool:
+        """Return whether what comes next is added to something before it is joined to something."""
+        stems = [group.stem for group in self.groups[self._place + 1 : self._place + FAR]]
+        return "add" in stems and not JOINS.intersection(stems[: stems.index("add")])
 
     def _targets(self, group: Group, target: Any, values: list[Value]) -> list[Region | None]:
         """Return the regions that an op writes over."""
@@ -198,13 +215,20 @@ class _Walk:
             if values and values[0].region.shape == target.shape and group.stem not in {"copy", "fill", "zero"}:
                 return [values[0].region]
             found = self.linker.source(group.stem, target)
-            return [found.region if not found.entered else _new(target)]
+            return [found.region if not found.entered else blank(target)]
         return [values[0].region] if values else []
 
     def _guess(self, args: dict[str, Any]) -> list[Look]:
-        """Return what an op without a rule most likely makes: a tensor like its first."""
+        """Return what an op without a rule makes: what is read soon and nobody made, else a tensor like its first."""
         first = next((value for value in args.values() if isinstance(value, Tensor)), None)
-        return [] if first is None else [like(first)]
+        if first is None:
+            return []
+        for group in self.groups[self._place + 1 : self._place + FAR]:
+            for value in named_arguments(group.op, group.stem).values():
+                for part in value if isinstance(value, list) else [value]:
+                    if isinstance(part, Operand) and part.dtype in {"", first.dtype} and self.linker.unknown(part):
+                        return [(part.shape, part.strides or row_major(part.shape), first.dtype)]
+        return [like(first)]
 
     def _note(self, group: Group, regions: Sequence[Region | None], values: Sequence[Value]) -> None:
         """Keep what an op made."""
@@ -275,25 +299,11 @@ class _Walk:
         operands = [value for value in given if isinstance(value, Operand)]
         if not operands:
             return
-        largest = max(range(len(operands)), key=lambda at: (_elements(operands[at]), at))
-        in_place = largest == 0 or _elements(operands[-1]) < _elements(operands[0])
+        largest = max(range(len(operands)), key=lambda at: (elements(operands[at]), at))
+        in_place = largest == 0 or elements(operands[-1]) < elements(operands[0])
         reads = operands if in_place else operands[:-1]
         values = self.linker.operands(op.name, reads)
-        region = values[0].region if in_place else _new(operands[-1])
+        region = values[0].region if in_place else blank(operands[-1])
         inputs = [self.linker.tensor(value) for value in values]
         self.program.node("opaque", inputs[:60], [region], op=op.name, fused=fused_ops(op.name))
         self._note(group, [region], values)
-
-
-def _new(operand: Operand) -> Region:
-    """Return memory of its own for an operand's look."""
-    strides = operand.strides if operand.strides is not None else row_major(operand.shape)
-    return Region(object(), operand.shape, strides, 0, operand.dtype or "fp32")
-
-
-def _elements(operand: Operand) -> int:
-    """Return how many values an operand has."""
-    count = 1
-    for size in operand.shape:
-        count *= size
-    return count

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from fusesim.frontends.aten_tables import POINTWISE
 from fusesim.frontends.program import Program, Region
 from fusesim.tensor import row_major
 
@@ -25,6 +26,12 @@ MOST_ALIVE: Final = 256
 ADDITIONS: Final = frozenset({"add", "sub"})
 TURNS: Final = frozenset({"t", "transpose", "permute", "numpy_T"})
 PARTS: Final = frozenset({"slice", "select", "narrow"})
+MEANS: Final = frozenset({"mean", "_adaptive_avg_pool2d"})
+PICTURE: Final = 4
+"""Dimensions of a batch of pictures."""
+
+JOINS: Final = frozenset({"cat", "concat", "stack"})
+PRODUCTS: Final = ("mm", "addmm", "bmm", "baddbmm", "convolution", "_scaled_dot")
 POWERS: Final = frozenset({"pow", "square", "abs"})
 
 
@@ -53,7 +60,8 @@ class Operand:
     strides: Shape | None
     dtype: str
     role: str = ""
-    """"weight": comes in, unless fresh; "constant": comes in, always; "state": comes in rather than read again."""
+    """"weight": comes in, unless fresh; "constant": comes in, always; "state": comes in rather than read again;
+    "branch": the start of a branch that is added to what waits."""
 
     @property
     def look(self) -> tuple[Shape, Shape | None, str]:
@@ -73,7 +81,7 @@ class Linker:
         self.program = program
         self.clock = 0
         self._alive: dict[Shape, list[Value]] = {}
-        self._classes: dict[Hashable, Hashable] = {}
+        self._classes: dict[Hashable, set[Hashable]] = {}
         self._joined: dict[Hashable, Value] = {}
         self._before_norm: bool | None = None
         self._read: dict[int, int] = {}
@@ -90,12 +98,12 @@ class Linker:
             for place, operand in enumerate(operands):
                 if place not in chosen:
                     taken = list(chosen.values())
-                    found = self._fresh(operand, (signature, place), taken)
+                    found = self._gated(stem, place, operands) or self._fresh(operand, (signature, place), taken)
                     if found is None and not fresh_only:
                         found = self._read_before(stem, place, operands, taken, signature) or self._enter(operand)
                     if found is not None:
                         chosen[place] = found
-                        self._classes[signature, place] = found.made_by
+                        self._classes.setdefault((signature, place), set()).add(found.made_by)
         values = [chosen[place] for place in range(len(operands))]
         for place, value in enumerate(values):
             value.uses += 1
@@ -134,8 +142,9 @@ class Linker:
         if len(here) > MOST_ALIVE:
             self._forget(here)
         look = _look(region)
-        if not view and len(operands) == 1 and _look(operands[0].region) == look:
-            operands[0].next = value
+        whole = [old for old in operands if _look(old.region) == look]
+        if not view and len(whole) == 1 and (stem in POINTWISE or stem.endswith("batch_norm")):
+            whole[0].next = value
         if any(old is self._joined.get(look) and old.region == region for old in operands):
             self._joined[look] = value
         return value
@@ -143,7 +152,7 @@ class Linker:
     def join(self, stem: str, operands: Sequence[Value], value: Value) -> None:
         """Note that an op added two values of one look: the end of a residual branch."""
         look = _look(value.region)
-        if stem in ADDITIONS and len(operands) == 2 and all(_look(part.region) == look for part in operands):  # noqa: PLR2004
+        if stem in ADDITIONS and len(operands) == 2 and all(part.region.shape == look[0] for part in operands):  # noqa: PLR2004
             self._joined[look] = value
 
     def expect(self, operands: Iterable[Operand]) -> None:
@@ -154,6 +163,10 @@ class Linker:
         """Return whether a weight was made, not given: by a change of type, or for a plain product by any op."""
         fresh = [v for v in self._candidates(operand) if not v.uses and not v.entered and _fits(v, operand)]
         return any(v.stem == "_to_copy" or stem == "matmul" for v in fresh)
+
+    def unknown(self, operand: Operand) -> bool:
+        """Return whether nothing that looks like an operand was made or came in, and it is no weight."""
+        return operand.role not in {"weight", "constant"} and bool(operand.shape) and not self._candidates(operand)
 
     def tensor(self, value: Value) -> Tensor:
         """Return the graph's tensor of a value."""
@@ -175,7 +188,7 @@ class Linker:
         return exact or [value for value in here if not value.uses and not value.view]
 
     def _fresh(self, operand: Operand, slot: Hashable, taken: list[Value]) -> Value | None:
-        """Return a value nobody has read: the first of those made as what this op read before, or as the newest."""
+        """Return a value nobody has read: the newest, or the first of views alike (queries, keys and values)."""
         reserved = [v for v in self.reserved if _fits(v, operand) and v not in taken and not v.uses]
         if reserved and operand.role == "weight":
             return reserved[0]
@@ -184,8 +197,19 @@ class Linker:
         fresh = [value for value in self._candidates(operand) if not value.uses and value not in taken]
         if not fresh:
             return None
-        again = [value for value in fresh if value.made_by == self._classes.get(slot)]
-        return (again or [value for value in fresh if value.made_by == fresh[-1].made_by])[0]
+        before = [value for value in fresh if value.made_by in self._classes.get(slot, ())]
+        ends = fresh[-1].view or fresh[-1].stem in ADDITIONS  # what else was just made is in the middle of a chain
+        newest = before[-1] if before and ends else fresh[-1]
+        return next(value for value in fresh if value.made_by == newest.made_by) if newest.view else newest
+
+    def _gated(self, stem: str, place: int, operands: Sequence[Operand]) -> Value | None:
+        """Return the value that a gate made of its mean over space is multiplied with."""
+        operand, others = operands[place], [other for at, other in enumerate(operands) if at != place]
+        rank = len(operand.shape)
+        if stem != "mul" or rank < PICTURE or [other.shape[2:] for other in others] != [(1,) * (rank - 2)]:
+            return None
+        known = [value for value in self._candidates(operand) if value.readers & MEANS and value.stem not in POWERS]
+        return max(known, key=self._latest, default=None)
 
     def _latest(self, value: Value) -> tuple[int, int]:
         """Return when the memory of a value was last read, and when the value was made."""
@@ -210,8 +234,9 @@ class Linker:
             return None
         if stem in ADDITIONS and len(operands) > 1 and taken:
             return self._branch_start(known, operand)
-        if "conv" in stem:
-            return _end_of_chain(self._since_joined(known)[0], known)
+        if operand.role == "branch" or (operand.role == "state" and stem in JOINS):
+            again = [value for value in known if stem in JOINS and stem in value.readers]
+            return again[0] if again else _end_of_chain(self._since_joined(known)[0], known)
         whole = [v for v in known if not (v.stem in POWERS and v.readers <= {"mean", "sum"})] or known
         return max(whole, key=self._latest)
 
@@ -219,17 +244,19 @@ class Linker:
         """Return where a residual branch began: the last sum or, where sums are normalised at once, what that made."""
         joined = self._joined.get(_look(known[0].region))
         plain = self._since_joined(known)
-        later = [value for value in plain[1:] if value.stem not in {"mm", "addmm", "bmm", "convolution"}]
+        later = [
+            value for value in plain[1:] if value.stem not in PRODUCTS and not value.stem.startswith("_scaled_dot")
+        ]
         if self._before_norm is None and operand.strides is not None:
             self._before_norm = bool(later) or plain[0].stem not in {"", "input"}
         first = later[-1] if joined is not None and not self._before_norm and later else plain[0]
         return _end_of_chain(first, known)
 
     def _since_joined(self, known: list[Value]) -> list[Value]:
-        """Return the values made since the last sum of their look, views aside where there are others."""
+        """Return the values made since the last sum of their look."""
         joined = self._joined.get(_look(known[0].region))
         since = [value for value in known if joined is None or value.born >= joined.born]
-        return [value for value in since if not value.view] or since or known
+        return since or known
 
     def _enter(self, operand: Operand) -> Value:
         """Return a new input."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
+import random
 import tracemalloc
 from pathlib import Path
 
@@ -397,3 +399,61 @@ def test_damaged_events_are_left_out(damage):
     events = [op("aten::mm", [4, 8], [8, 2], place=0), {**op("aten::add", [4, 2], [4, 2], 1, place=1), **damage}]
     graph = from_trace(as_file(events))
     assert graph.paid_nodes[0].kind == "matmul"
+
+
+GARBAGE = [b"", b"0", b'"', b"[", b"}", b"-7", b"\xff", b"null"]
+
+
+def test_bytes_at_random_are_read_or_refused():
+    """Whatever a file holds, the answer is a trace or one of our errors."""
+    content = gzip.decompress(path_of("gpt:8,1024,1024,16", "eager").read_bytes())
+    dice = random.Random(7)
+    read = 0
+    for _ in range(150):
+        damaged = bytearray(content)
+        for _ in range(dice.choice([1, 4, 40])):
+            at = dice.randrange(len(damaged))
+            damaged[at : at + dice.choice([1, 1, 8])] = dice.choice(GARBAGE)
+        with contextlib.suppress(InputError, GraphError):
+            read += read_trace(as_file(bytes(damaged))).graph is not None
+    assert read > 30
+
+
+def test_two_convolutions_read_one_value():
+    """Branches that are joined read what was read last; one that is added to what waits reads the branch's start."""
+    x, wide = [1, 8, 6, 6], [1, 16, 6, 6]
+
+    def conv(place, given, weight):
+        return op(
+            "aten::convolution", given, weight, "", "[1, 1]", "[0, 0]", "[1, 1]", "False", "[0, 0]", 1, place=place
+        )
+
+    start = [op("aten::relu", x, place=0), conv(1, x, [8, 8, 1, 1]), op("aten::relu", x, place=2)]
+    joined = [conv(3, x, [16, 8, 1, 1]), conv(4, x, [16, 8, 1, 1]), op("aten::cat", 0, 1, place=5)]
+    joined[2]["args"] |= {
+        "Input Dims": [[wide, wide], []],
+        "Input Strides": [[], []],
+        "Input type": ["TensorList", "Scalar"],
+    }
+    graph = from_trace(as_file([*start, *joined]))
+    assert graph.predecessors["conv_1"] == graph.predecessors["conv_2"] == ("relu_1",)
+    added = [conv(3, x, [16, 8, 1, 1]), conv(4, x, [16, 8, 1, 1]), op("aten::add", wide, wide, 1, place=5)]
+    graph = from_trace(as_file([*start, *added]))
+    assert (graph.predecessors["conv_1"], graph.predecessors["conv_2"]) == (("relu_1",), ("relu",))
+
+
+def test_copies_to_the_host_are_left_out():
+    copied = kernel(0, 4, 9)
+    copied |= {"cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Pageable)"}
+    ran = kernel(5, 4, 10)
+    copied["args"] = {**copied["args"], "External id": 2}
+    events = [
+        op("aten::relu", [64, 16], place=1, **{"External id": 1}),
+        op("aten::_to_copy", [64, 16], place=2, **{"External id": 2}),
+        op("aten::neg", [64, 16], place=3, **{"External id": 3}),
+        *(ran, copied),
+    ]
+    graph = from_trace(as_file(events))
+    assert [node.kind for node in graph.paid_nodes] == ["relu"]
+    assert "launched nothing" in graph.gaps[0]
+    assert graph.gaps[1] == "copies between host and device are not priced"
