@@ -27,6 +27,9 @@ FALLBACK: Final = {
 }
 """A row that stands in for classes whose name begins so."""
 
+STEM: Final = 8
+"""Letters by which two classes are related: one that was measured stands in for one that was not."""
+
 
 class _Record(BaseModel):
     """Frozen, and every unknown key is an error."""
@@ -81,13 +84,16 @@ class KernelRates(_Record):
 
     def find(self, name: str) -> Rates:
         """Return the rates of a class, or of the one that stands in for it."""
-        row = self.rows.get(name)
-        if row is None:
-            row = next((self.rows[near] for stem, near in FALLBACK.items() if name.startswith(stem) and near in self.rows), None)
-        if row is None:
-            stem = name.rstrip("0123456789_").removesuffix("_odd")
-            row = next((self.rows[other] for other in self.rows if other.startswith(stem[:8])), None)
+        row = self.rows.get(name) or self.rows.get(self._stand_in(name))
         return rates_of(row.rates) if row is not None else Rates()
+
+    def _stand_in(self, name: str) -> str:
+        """Return the class that stands in for one that was not measured, by what their names begin with."""
+        for stem, near in FALLBACK.items():
+            if name.startswith(stem) and near in self.rows:
+                return near
+        stem = name.rstrip("0123456789_").removesuffix("_odd")[:STEM]
+        return next((other for other in self.rows if other.startswith(stem)), "")
 
 
 def rates_of(values: Mapping[str, float]) -> Rates:

@@ -17,7 +17,7 @@ from fusesim.launches import Served
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from fusesim.launches import Launch
+    from fusesim.launches import Access, Launch
     from fusesim.machine import Machine
 
 
@@ -56,8 +56,6 @@ class _Touch:
     kernel: int
     place: int
     size: float
-    write: bool
-    first: bool
 
 
 def touches(
@@ -67,23 +65,21 @@ def touches(
 
     `kept` and `held` memories are not handed out again within a pass; all others are after their last use.
     """
-    last = {a.storage: i for i, launch in enumerate(launches) for a in (*launch.reads, *launch.writes)}
+    last = {access.storage: index for index, launch in enumerate(launches) for access in _accesses(launch)}
     places, found = _Places(), []
-    seen: set[str] = set()
+    stays = {*kept, *held}
     for index, launch in enumerate(launches):
-        mine = []
-        written = {access.storage for access in launch.writes}
-        for access in (*launch.reads, *launch.writes):
-            storage = access.storage
-            place = places.place(storage, access.bytes)
-            write = storage in written
-            mine.append(_Touch(index, place, access.bytes, write, storage in kept and storage not in seen))
-        seen.update(a.storage for a in (*launch.reads, *launch.writes))
-        found.append(mine)
-        for storage in {a.storage for a in (*launch.reads, *launch.writes)}:
-            if storage not in kept and storage not in held and last[storage] == index:
+        every = _accesses(launch)
+        found.append([_Touch(index, places.place(access.storage, access.bytes), access.bytes) for access in every])
+        for storage in dict.fromkeys(access.storage for access in every):
+            if storage not in stays and last[storage] == index:
                 places.give_back(storage)
     return found, places.sizes
+
+
+def _accesses(launch: Launch) -> tuple[Access, ...]:
+    """Return what a kernel reads and writes, in that order."""
+    return (*launch.reads, *launch.writes)
 
 
 def served(
@@ -117,17 +113,20 @@ def served(
     -----
     A byte is touched somewhere within the earlier kernel and again somewhere within the later one, so their distance is
     half of what each touches and all distinct memory in between. Written bytes go to memory as far as they have left
-    the cache when their place is touched next; a second pass over the same rows finds what `window` leaves.
+    the cache when their place is touched next; a second pass over the same rows finds what `window` leaves. What a
+    launch itself needs (code, arguments) has left the cache as far as all memory of a whole rotation exceeds it.
     """
     every, sizes = touches(launches, kept, held)
     bytes_of = [sum(touch.size for touch in mine) for mine in every]
-    fixed = {storage for launch in launches for a in (*launch.reads, *launch.writes) if (storage := a.storage) in kept}
-    footprint = sum({a.storage: a.bytes for launch in launches for a in (*launch.reads, *launch.writes) if a.storage in fixed}.values())
+    own = {
+        access.storage: access.bytes for launch in launches for access in _accesses(launch) if access.storage in kept
+    }
+    footprint = sum(own.values())
     between = (sets - 1.0) * footprint if sets > 1.0 else 0.0
     rotating = {
         touch.place
         for launch, mine in zip(launches, every, strict=True)
-        for access, touch in zip((*launch.reads, *launch.writes), mine, strict=True)
+        for access, touch in zip(_accesses(launch), mine, strict=True)
         if access.storage in kept
     }
     history = _History(bytes_of, sizes, between, machine, rotating)
