@@ -142,7 +142,8 @@ class _Walk:
             for region in self._made.values()
             if self.program.knows(region) and self.program.read(region).name not in read
         ]
-        graph = self.program.graph(last)
+        # a trace does not say when memory is let go: after its last use
+        graph = replace(self.program.graph(last), held={})
         return Built(graph, {name: ops for name, ops in self._ops_of.items() if name in graph.by_name})
 
     def _resolve(self, group: Group, named: dict[str, Any]) -> tuple[dict[str, Any], list[Value]]:

@@ -35,8 +35,10 @@ def width(*tensors: Tensor) -> str:
 
 
 def aligned_strides(tensor: Tensor, shape: Shape) -> Shape:
-    """Return an operand's strides in the shape that it broadcasts to, 0 where it does."""
+    """Return an operand's strides in the shape that it broadcasts to, 0 where it does; of more dimensions, the last."""
     lead = len(shape) - len(tensor.shape)
+    if lead < 0:
+        return tensor.strides[-lead:]
     strides = (0,) * lead + tuple(
         0 if size == 1 else stride for size, stride in zip(tensor.shape, tensor.strides, strict=True)
     )
