@@ -15,6 +15,14 @@ UNFUSED_BAND: Final = "rgba(213, 94, 0, 0.22)"
 FUSED_BAND: Final = "rgba(0, 114, 178, 0.22)"
 """The two colours, pale: the interval around a line."""
 
+DEVICES: Final = (
+    ("#76808C", "circle"),
+    ("#009E73", "diamond-open"),
+    ("#B8578A", "triangle-up-open"),
+    ("#8A7A00", "star-open"),
+)
+"""Devices side by side: colours apart from the two of unfused and fused, each with a shape of its own."""
+
 INK: Final = "#76808C"
 """Axes and labels of a figure: a grey that reads on white and on near-black; the page's style sheet sharpens it."""
 

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dash import no_update
 
-from fusesim.errors import FusesimError
-
 from . import ids, plan_figures, plan_form, plan_graph, plan_tables, plan_words
-from .fields import sentence
+from .fields import answer_with
 from .page import items
 from .plan_view import look
 
@@ -43,32 +41,10 @@ def respond(request: Any, catalogue: Catalogue, form: Form) -> dict[str, Any]:
         `charts` by id, and `answer`. Where the settings cannot be priced, what is on screen stays, and a sentence
         stands beside the control that was moved.
     """
-    asked = form.ask(request)
-    values, problems, view = asked.values, dict(asked.problems), None
-    if asked.usable:
-        try:
-            view = look(values, catalogue, more=asked.more)
-        except (FusesimError, ArithmeticError) as error:
-            problems[blamed(request, form)] = sentence(str(error) or "This cannot be priced")
-            values = form.from_query(request.get("settings"))[0]
-    answer: dict[str, Any] = {
-        "serial": asked.serial,
-        "query": form.to_query(values),
-        "widgets": {},
-        "hidden": None,
-        "texts": {ids.problem(name): problems.get(name, "") for name in (*form.fields, ids.URL)},
-        "parts": {},
-        "more": False,
-    }
+    asked, view, answer = answer_with(form, request, lambda asked: look(asked.values, catalogue, more=asked.more))
     if view is None:
         return {"charts": dict.fromkeys(CHARTS, no_update), "answer": answer}
     return _shown(view, asked, form, answer)
-
-
-def blamed(request: Any, form: Form) -> str:
-    """Return the field whose control was moved last, for a sentence about settings that do not go together."""
-    moved = [form.owner(control) for control in request["changes"] if control not in {ids.URL, ids.MORE}]
-    return moved[-1] if moved else ids.URL
 
 
 def _shown(view: PlanView, asked: Asked, form: Form, answer: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from .devices import devices
 from .plans import plans
 
-PAGES: Final = (plans,)
+PAGES: Final = (plans, devices)
 """What makes each page but the chain's from a catalogue of devices."""

@@ -1,0 +1,267 @@
+"""What the page of devices shows: a chart of ratios, the table of figures with their sources, and the copy's file."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from dash import no_update
+
+from fusesim import units
+
+from . import ids, palette, readout
+from .device_file import OWN, to_toml
+from .device_view import EDITS, edit_control, figures_of, l2_rate, look, ridge, special_rate, widgets
+from .fields import Form, answer_with
+from .figures import Figure, frame
+from .forms import button
+from .page import items
+from .tables import Cell, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fusesim.hardware import Figure as Fact
+    from fusesim.hardware import HardwareProfile
+
+    from .catalogue import Catalogue
+    from .device_view import DeviceView
+
+RATIOS: Final = "ratios-chart"
+FACTS: Final = "facts-table"
+COPY: Final = "copy-table"
+FILE: Final = "copy-file"
+NOTE: Final = "copy-note"
+ADVICE: Final = "advice"
+CHARTS: Final = (RATIOS,)
+
+QUANTITIES: Final[Sequence[tuple[str, Callable[[HardwareProfile], float], units.Dimension]]] = (
+    ("memory bandwidth", lambda device: device.dram_bandwidth, units.BANDWIDTH),
+    ("memory capacity", lambda device: device.memory.capacity.si if device.memory.capacity else math.nan, units.SIZE),
+    ("L2 capacity", lambda device: device.cache.l2.si if device.cache.l2 else math.nan, units.SIZE),
+    ("L2 bandwidth", l2_rate, units.BANDWIDTH),
+    ("fp32", lambda device: device.vector_rate("fp32"), units.FLOP_RATE),
+    ("bf16 tensor", lambda device: device.tensor_rate("bf16"), units.FLOP_RATE),
+    ("fp8 tensor", lambda device: device.tensor_rate("fp8"), units.FLOP_RATE),
+    ("special functions", special_rate, units.COUNT),
+)
+
+
+def respond(request: Any, catalogue: Catalogue, form: Form) -> dict[str, Any]:
+    """Answer a request of the page; where a copy contradicts itself, what is on screen stays."""
+    asked, view, answer = answer_with(form, request, lambda asked: look(asked.values, catalogue), blame=EDITS)
+    if view is None:
+        return {"charts": {RATIOS: no_update}, "answer": answer}
+    answer["widgets"], answer["hidden"] = widgets(asked.values), []
+    answer["texts"] |= {ids.CALL: call(view), NOTE: note(view), FILE: to_toml(view.copy)}
+    answer["parts"] = {FACTS: facts(view), COPY: copied(view), ADVICE: items(advice(view)), ids.SUMS: items(sums(view))}
+    return {"charts": {RATIOS: ratios(view)}, "answer": answer}
+
+
+def ratios(view: DeviceView) -> Figure:
+    """Draw each device's figures as multiples of the first one's."""
+    layout = frame("Multiples of the first device")
+    base = view.shown[0]
+    rows = [(name, of, unit) for name, of, unit in QUANTITIES if not math.isnan(of(base))]
+    layout["xaxis"] = {
+        "type": "log",
+        "title": {"text": "times as much", "standoff": 8},
+        "gridcolor": palette.GRID,
+        "tickvals": [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20],
+        "ticktext": ["0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "20"],
+        "fixedrange": True,
+        "zeroline": False,
+    }
+    layout["yaxis"] = {"autorange": "reversed", "fixedrange": True, "automargin": True, "gridcolor": palette.GRID}
+    layout["hovermode"] = "closest"
+    layout["margin"] = layout["margin"] | {"l": 20, "t": 96}
+    layout["shapes"] = [
+        {
+            "type": "line",
+            "x0": 1,
+            "x1": 1,
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": palette.INK, "dash": "dot"},
+        }
+    ]
+    return {"data": [_dots(device, place, rows, base) for place, device in enumerate(view.columns)], "layout": layout}
+
+
+def _dots(device: HardwareProfile, place: int, rows: Any, base: HardwareProfile) -> Figure:
+    known = [(name, of(device), of(base), unit) for name, of, unit in rows if not math.isnan(of(device))]
+    colour, symbol = palette.DEVICES[place % len(palette.DEVICES)]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": device.name,
+        "x": [float(f"{value / first:.4g}") for _, value, first, _ in known],
+        "y": [name for name, *_ in known],
+        "customdata": [written(value, unit) for _, value, _, unit in known],
+        "hovertemplate": f"{device.name}<br>%{{y}}: %{{customdata}}, %{{x:.3~g}}x<extra></extra>",
+        "marker": {"color": colour, "symbol": symbol, "size": 10 + 3 * place, "line": {"width": 2}},
+    }
+
+
+def written(value: float, unit: units.Dimension) -> str:
+    """Write a quantity, and that it is unknown where nobody sourced it."""
+    if math.isnan(value):
+        return "not sourced"
+    return f"{readout.size(value)[:-1].strip()}/s" if unit is units.COUNT else units.format_quantity(value, unit)
+
+
+def facts(view: DeviceView) -> str:
+    """Return every figure of every device with its sources."""
+    columns = view.columns
+    known = [figures_of(device) for device in columns]
+    paths = dict.fromkeys(path for held in known for path in held)
+    rows = [
+        [
+            Cell(text=path, html=f"<code>{escape(path)}</code>"),
+            *(_fact(held.get(path), device) for held, device in zip(known, columns, strict=True)),
+        ]
+        for path in paths
+    ]
+    rows += [
+        [Cell(text=f"ridge point, {name}"), *(Cell(text=_ridge(device, name)) for device in columns)]
+        for name in ("fp32", "bf16 tensor", "fp8 tensor")
+    ]
+    return table(("Figure", *(device.name for device in columns)), rows)
+
+
+def _ridge(device: HardwareProfile, name: str) -> str:
+    value = ridge(device, name)
+    return "not sourced" if math.isnan(value) else f"{value:.0f} FLOP/B, worked out"
+
+
+def _fact(figure: Fact | None, device: HardwareProfile) -> Cell:
+    """Return a figure as printed, with where it comes from below it."""
+    if figure is None:
+        return Cell(text="not sourced", look="unknown")
+    sources = ", ".join(_source(key, device) for key in figure.source)
+    note = f" {escape(figure.note)}." if figure.note else ""
+    others = "".join(
+        f" Also {each.value:g} {escape(each.unit)}: {', '.join(_source(key, device) for key in each.source)}."
+        for each in figure.alternatives
+    )
+    value = f"{figure.value:g} {figure.unit}".strip()
+    return Cell(
+        text=value,
+        exact=figure.si,
+        html=f'<strong>{escape(value)}</strong><span class="src">{sources}.{note}{others}</span>',
+    )
+
+
+def _source(key: str, device: HardwareProfile) -> str:
+    """Return a source's name, as a link where it has an address."""
+    source = device.sources[key]
+    title = escape(source.title)
+    if source.url.startswith("https://"):
+        return f'<a href="{escape(source.url)}" rel="noreferrer noopener" title="{title}">{escape(key)}</a>'
+    return f'<span title="{title}">{escape(key)}</span>'
+
+
+def copied(view: DeviceView) -> str:
+    """Return the first device's figures as entries; what was set by hand is marked."""
+    edits = dict(view.values[EDITS])
+    rows = []
+    for path, figure in figures_of(view.shown[0]).items():
+        own = f"{figure.value:g} {figure.unit}".strip()
+        held = edits.get(path, own)
+        entry = (
+            f'<input type="text" class="entry" id="{edit_control(path)}" data-control value="{escape(held)}" '
+            f'aria-label="{escape(path)} of your copy" maxlength="40" autocomplete="off" spellcheck="false">'
+        )
+        rows.append(
+            [Cell(text=path, html=f"<code>{escape(path)}</code>", mark=path in edits), own, Cell(text=held, html=entry)]
+        )
+    undo = button("Take all changes back", "undo", "all") if edits else ""
+    return table(("Figure", "As sourced", "In your copy"), rows) + undo
+
+
+def note(view: DeviceView) -> str:
+    """Say what the copy is."""
+    count = len(view.values[EDITS])
+    changes = (
+        "nothing is changed yet" if not count else f"{count} {'figure is' if count == 1 else 'figures are'} your own"
+    )
+    return (
+        f"A copy of {view.shown[0].name}, {changes}. Write a figure with its unit; an empty entry leaves it out. Figures "
+        f'that you set have the source "{OWN}". A copy that contradicts itself is refused, as a file would be.'
+    )
+
+
+def advice(view: DeviceView) -> list[str]:
+    """Say what the figures mean for work of each kind, a sentence for each device."""
+    return [_advice(device, view.shown[0]) for device in view.columns]
+
+
+def _advice(device: HardwareProfile, base: HardwareProfile) -> str:
+    point = ridge(device, "bf16 tensor")
+    limit = "" if math.isnan(point) else f"below {point:.0f} FLOP/B memory is the limit even for its matrix units"
+    if device is base:
+        return f"{device.name}: {limit or 'no source gives its matrix units a bf16 peak'}."
+    rates = device.tensor_rate("bf16"), base.tensor_rate("bf16")
+    products = (
+        ""
+        if any(map(math.isnan, rates))
+        else f"; {_times(*rates)} its dense bf16 peak, for large products and long prompts"
+    )
+    return (
+        f"{device.name}: {_times(device.dram_bandwidth, base.dram_bandwidth)} the memory bandwidth of {base.name}, for "
+        f"decoding token by token, norms and element-wise chains{products}{f'; {limit}' if limit else ''}."
+    )
+
+
+def _times(value: float, base: float) -> str:
+    return units.format_ratio(value / base)
+
+
+def sums(view: DeviceView) -> list[str]:
+    """Write out what is worked out of figures."""
+    told = []
+    for device in view.columns:
+        memory, rate = device.memory, device.vector_rate("fp32")
+        bandwidth = units.format_quantity(device.dram_bandwidth, units.BANDWIDTH)
+        if memory.bus_width and memory.pin_rate:
+            product = units.format_quantity(memory.bus_width.si * memory.pin_rate.si / 8, units.BANDWIDTH)
+            told.append(
+                f"{device.name}: {memory.bus_width.value:g} bit x {memory.pin_rate.value:g} {memory.pin_rate.unit} / 8 = "
+                f"{product}; stated are {bandwidth}."
+            )
+        peak = device.vector.get("fp32")
+        clock = (peak.clock if peak else None) or device.chip.boost_clock
+        if peak and clock and device.chip.sms and peak.flop_per_clock:
+            product = device.chip.sms.si * clock.si * peak.flop_per_clock.si
+            told.append(
+                f"{device.name}: {device.chip.sms.si:.0f} SMs x {clock.value:g} {clock.unit} x "
+                f"{peak.flop_per_clock.si:.0f} FLOP per clock = {units.format_quantity(product, units.FLOP_RATE)} in fp32; "
+                f"stated are {units.format_quantity(rate, units.FLOP_RATE)}."
+            )
+        if not math.isnan(rate):
+            told.append(
+                f"{device.name}: {units.format_quantity(rate, units.FLOP_RATE)} / {bandwidth} = "
+                f"{ridge(device, 'fp32'):.1f} FLOP/B, the ridge point in fp32."
+            )
+    return told
+
+
+def call(view: DeviceView) -> str:
+    """Return the library calls that read the same figures."""
+    names = ", ".join(f'"{device.id}"' for device in view.shown)
+    lines = [
+        "import fusesim",
+        "",
+        f"for name in ({names},):",
+        "    device = fusesim.device(name)",
+        "    print(device.name, device.dram_bandwidth, device.tensor_rate('bf16'))",
+    ]
+    if view.edited:
+        lines += [
+            "",
+            'mine = fusesim.load_device("my-device.toml")  # the file that is downloaded here',
+            "print(mine.name)",
+        ]
+    return "\n".join(lines)
