@@ -86,7 +86,7 @@ def find_flip(gain: Callable[[float], float], now: float, dimension: tuple[str, 
     Examples
     --------
     >>> find_flip(lambda factor: 1 - 10 / factor, -9.0, ("rows", 100)).sentence()
-    'fusing saves above about rows = 1 000'
+    'fusing saves above about rows = 970'
     """
     is_now = verdict(now)
     ends = {"down": 1.0, "up": 1.0}
