@@ -1,4 +1,4 @@
-"""Measures PyTorch programs on a GPU, eager and compiled: what the files h200_classes.json and so on hold.
+"""Measures PyTorch programs on a GPU, eager and compiled: what h200_pointwise.json and so on hold.
 
     python tests/reference/measure_torch.py SUITE... --out DIR [--warm PART/PARTS]
 
@@ -14,10 +14,8 @@ compiles a part, so that several processes fill the compiler's cache; timing com
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -27,7 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import patterns_torch
-import programs
+import programs_torch
 import suites
 import torch
 
@@ -49,9 +47,9 @@ def kernels_of(call, inputs):
         call(*inputs)
         torch.cuda.synchronize()
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "t.json")
-        prof.export_chrome_trace(path)
-        events = json.load(open(path))["traceEvents"]
+        path = Path(folder) / "t.json"
+        prof.export_chrome_trace(str(path))
+        events = json.loads(path.read_text())["traceEvents"]
     found = [e for e in events if e.get("cat") in {"kernel", "gpu_memset", "gpu_memcpy"}]
     found.sort(key=lambda e: e["ts"])
     rows = []
@@ -78,7 +76,7 @@ def quantiles(times):
 
 def inputs_of(case):
     if "pattern" not in case:
-        return programs.torch_inputs(torch, case)
+        return programs_torch.inputs(case)
     _, metas = patterns_torch.build(case["pattern"], case["dims"])
     made = []
     for place, t in enumerate(metas):
@@ -95,7 +93,7 @@ def inputs_of(case):
 def function_of(case):
     if "pattern" in case:
         return patterns_torch.build(case["pattern"], case["dims"])[0]
-    return programs.torch_function(torch, case)
+    return programs_torch.function(case)
 
 
 def measure(call, program):
@@ -125,7 +123,14 @@ def measure(call, program):
         end.synchronize()
         times.append(start.elapsed_time(end) * 1e-3 / sets)
     del kept, graph, every
-    return {"in_bytes": size, "sets": sets, "graph": quantiles(times[3:]), "peak": peak, "held": held, "kernels": kernels}
+    return {
+        "in_bytes": size,
+        "sets": sets,
+        "graph": quantiles(times[3:]),
+        "peak": peak,
+        "held": held,
+        "kernels": kernels,
+    }
 
 
 def host_time(call, inputs):
@@ -147,7 +152,7 @@ def sides(program):
 
 
 def compiled(program):
-    torch._dynamo.reset()
+    torch.compiler.reset()
     call = torch.compile(function_of(program), dynamic=False)
     inputs = inputs_of(program)
     began = time.perf_counter()
@@ -158,7 +163,8 @@ def compiled(program):
 
 def environment():
     query = "name,driver_version,clocks.max.sm,clocks.max.mem,power.limit,clocks.sm,persistence_mode"
-    line = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True)
+    command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"]
+    line = subprocess.run(command, capture_output=True, text=True, check=True)
     return {
         "gpu": torch.cuda.get_device_name(),
         "torch": torch.__version__,
@@ -169,6 +175,49 @@ def environment():
         "python": sys.version.split()[0],
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+
+
+def warm(cases, part, parts):
+    """Compile a part of the cases, so that the compiler's cache holds them."""
+    for case in [case for case in cases if "compiled" in sides(case)][part::parts]:
+        try:
+            compiled(case)
+        except RuntimeError as error:
+            print("warm failed", case, repr(error)[:200], flush=True)
+
+
+def measured(case, label):
+    """Return a case with what was measured of its sides, or why it could not be."""
+    row = dict(case)
+    for side in sides(case):
+        try:
+            if side == "eager":
+                call = function_of(case)
+            else:
+                call, row["compile_s"] = compiled(case)
+            row[side] = measure(call, case)
+            if case.get("host"):
+                row[side]["eager"] = host_time(call, inputs_of(case))
+        except RuntimeError as error:  # one case out of memory must not end the run
+            row[side] = {"error": repr(error)[:300]}
+            print(label, side, repr(error)[:200], flush=True)
+    return row
+
+
+def run(name, cases, out, limit):
+    """Measure a suite, a line of JSON per case."""
+    began = time.time()
+    with (Path(out) / f"{name}.jsonl").open("w") as file:
+        file.write(json.dumps({"environment": environment(), "protocol": __doc__}) + "\n")
+        for place, case in enumerate(cases):
+            if time.time() - began > limit:
+                print(f"{name}: out of time after {place} of {len(cases)}", flush=True)
+                break
+            file.write(json.dumps(measured(case, f"{name} {place}")) + "\n")
+            file.flush()
+            if place % 20 == 0:
+                torch.cuda.empty_cache()
+    print(f"{name}: {time.time() - began:.0f} s, {len(cases)} cases", flush=True)
 
 
 def main():
@@ -182,40 +231,11 @@ def main():
     torch.manual_seed(0)
     torch.set_grad_enabled(False)
     for name in args.suite:
-        cases = suites.SUITES[name]()[:: args.every]
+        cases = list(suites.SUITES[name]())[:: args.every]
         if args.warm:
-            part, parts = map(int, args.warm.split("/"))
-            for case in [c for c in cases if "compiled" in sides(c)][part::parts]:
-                try:
-                    compiled(case)
-                except Exception as error:
-                    print("warm failed", case, repr(error)[:200], flush=True)
-            continue
-        began = time.time()
-        out = Path(args.out) / f"{name}.jsonl"
-        with out.open("w") as file:
-            file.write(json.dumps({"environment": environment(), "protocol": __doc__}) + "\n")
-            for place, case in enumerate(cases):
-                if time.time() - began > args.limit:
-                    print(f"{name}: out of time after {place} of {len(cases)}", flush=True)
-                    break
-                row = dict(case)
-                for side in sides(case):
-                    try:
-                        if side == "eager":
-                            call = function_of(case)
-                        else:
-                            call, row["compile_s"] = compiled(case)
-                        row[side] = measure(call, case)
-                        if case.get("host"):
-                            row[side]["eager"] = host_time(call, inputs_of(case))
-                    except Exception as error:
-                        row[side] = {"error": repr(error)[:300]}
-                        print(name, place, side, repr(error)[:200], flush=True)
-                    torch.cuda.empty_cache() if place % 20 == 0 else None
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-        print(f"{name}: {time.time() - began:.0f} s, {len(cases)} cases", flush=True)
+            warm(cases, *map(int, args.warm.split("/")))
+        else:
+            run(name, cases, args.out, args.limit)
 
 
 if __name__ == "__main__":

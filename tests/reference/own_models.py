@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import models_torch
 import torch
-import torch.nn.functional as F
 from measure_torch import clean, environment, quantiles
 from torch import nn
+from torch.nn import functional
 
 bf16 = torch.bfloat16
 
@@ -36,21 +36,22 @@ class Decode(nn.Module):
         dim = hidden // heads
         p = lambda *d: nn.Parameter(torch.randn(*d) * 0.02)  # noqa: E731
         self.n1, self.n2, self.heads, self.kv, self.dim = p(hidden), p(hidden), heads, kv_heads, dim
-        self.wq, self.wk, self.wv, self.wo = p(hidden, hidden), p(hidden, kv_heads * dim), p(hidden, kv_heads * dim), p(hidden, hidden)
+        self.wq, self.wo = p(hidden, hidden), p(hidden, hidden)
+        self.wk, self.wv = p(hidden, kv_heads * dim), p(hidden, kv_heads * dim)
         self.wg, self.wu, self.wd = p(hidden, inner), p(hidden, inner), p(inner, hidden)
 
     def forward(self, x, keys, values):
         b, t, h = x.shape
-        y = F.rms_norm(x, (h,), self.n1)
+        y = functional.rms_norm(x, (h,), self.n1)
         q = (y @ self.wq).view(b, t, self.heads, self.dim).transpose(1, 2)
         k = (y @ self.wk).view(b, t, self.kv, self.dim).transpose(1, 2)
         v = (y @ self.wv).view(b, t, self.kv, self.dim).transpose(1, 2)
         keys, values = torch.cat((keys, k), 2), torch.cat((values, v), 2)
         r = self.heads // self.kv
-        o = F.scaled_dot_product_attention(q, keys.repeat_interleave(r, 1), values.repeat_interleave(r, 1))
+        o = functional.scaled_dot_product_attention(q, keys.repeat_interleave(r, 1), values.repeat_interleave(r, 1))
         x = x + o.transpose(1, 2).reshape(b, t, h) @ self.wo
-        y = F.rms_norm(x, (h,), self.n2)
-        return x + (F.silu(y @ self.wg) * (y @ self.wu)) @ self.wd
+        y = functional.rms_norm(x, (h,), self.n2)
+        return x + (functional.silu(y @ self.wg) * (y @ self.wu)) @ self.wd
 
 
 class Mobile(nn.Module):
@@ -77,16 +78,17 @@ class Unet(nn.Module):
         super().__init__()
         self.inp, self.out = nn.Conv2d(4, width, 3, padding=1), nn.Conv2d(width, 4, 3, padding=1)
         self.n = nn.ModuleList(nn.GroupNorm(32, c) for c in (width, width, 2 * width, 2 * width, 3 * width))
-        self.c = nn.ModuleList([nn.Conv2d(width, width, 3, padding=1), nn.Conv2d(width, 2 * width, 3, 2, 1), nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.Conv2d(2 * width, 2 * width, 3, padding=1), nn.Conv2d(3 * width, width, 3, padding=1)])
+        forms = ((1, 1, 1), (1, 2, 2), (2, 2, 1), (2, 2, 1), (3, 1, 1))
+        self.c = nn.ModuleList(nn.Conv2d(a * width, b * width, 3, step, 1) for a, b, step in forms)
 
     def forward(self, x):
         x = self.inp(x)
-        h = self.c[0](F.silu(self.n[0](x))) + x
-        d = self.c[1](F.silu(self.n[1](h)))
-        d = d + self.c[2](F.silu(self.n[2](d)))
-        d = d + self.c[3](F.silu(self.n[3](d)))
-        u = torch.cat((F.interpolate(d, scale_factor=2.0), h), 1)
-        return self.out(self.c[4](F.silu(self.n[4](u))))
+        h = self.c[0](functional.silu(self.n[0](x))) + x
+        d = self.c[1](functional.silu(self.n[1](h)))
+        d = d + self.c[2](functional.silu(self.n[2](d)))
+        d = d + self.c[3](functional.silu(self.n[3](d)))
+        u = torch.cat((functional.interpolate(d, scale_factor=2.0), h), 1)
+        return self.out(self.c[4](functional.silu(self.n[4](u))))
 
 
 class Mlp(nn.Module):
@@ -94,13 +96,14 @@ class Mlp(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.embed, self.layers, self.head = nn.Embedding(30000, 512), nn.ModuleList(nn.Linear(512, 512) for _ in range(4)), nn.Linear(512, 30000)
+        self.embed, self.head = nn.Embedding(30000, 512), nn.Linear(512, 30000)
+        self.layers = nn.ModuleList(nn.Linear(512, 512) for _ in range(4))
 
     def forward(self, ids):
         x = self.embed(ids)
         for layer in self.layers:
-            x = x + F.gelu(layer(F.layer_norm(x, (512,))))
-        return F.softmax(self.head(x).float(), -1)
+            x = x + functional.gelu(layer(functional.layer_norm(x, (512,))))
+        return functional.softmax(self.head(x).float(), -1)
 
 
 class Train(nn.Module):
@@ -126,7 +129,8 @@ def build(name, device="cuda"):
         return models_torch.build(name, device)
     if name == "decode:16,2047":
         m = Decode(4096, 14336, 32, 8).to(device, bf16)
-        return m, (r(16, 1, 4096, device=device), r(16, 8, 2047, 128, device=device), r(16, 8, 2047, 128, device=device))
+        cache = (r(16, 8, 2047, 128, device=device) for _ in range(2))
+        return m, (r(16, 1, 4096, device=device), *cache)
     if name == "mobile:32":
         return Mobile().eval().to(device, bf16).to(**last), (r(32, 3, 224, 224, device=device).to(**last),)
     if name == "unet:4":
@@ -138,7 +142,18 @@ def build(name, device="cuda"):
     raise KeyError(name)
 
 
-NAMES = ("gpt:2,512,768,12", "bert:16,384,1024,16", "block:1,512,4096,11008,32", "vit:16", "dlrm:2048", "decode:16,2047", "mobile:32", "unet:4", "mlp:512", "train:4,512,1024,16")
+NAMES = (
+    "gpt:2,512,768,12",
+    "bert:16,384,1024,16",
+    "block:1,512,4096,11008,32",
+    "vit:16",
+    "dlrm:2048",
+    "decode:16,2047",
+    "mobile:32",
+    "unet:4",
+    "mlp:512",
+    "train:4,512,1024,16",
+)
 
 
 def graph_time(call, inputs):
@@ -173,7 +188,8 @@ def graph_time(call, inputs):
         torch.cuda.synchronize()
     names = [clean(e.name)[:56] for e in prof.events() if e.device_type == torch.autograd.DeviceType.CUDA]
     del kept, graph
-    return {"graph": quantiles(times[3:]), "peak": peak, "graph_kernels": len(names) / 4, "kernels": names[: len(names) // 4]}
+    once = names[: len(names) // 4]
+    return {"graph": quantiles(times[3:]), "peak": peak, "graph_kernels": len(names) / 4, "kernels": once}
 
 
 def eager_time(call, inputs):
@@ -195,9 +211,29 @@ def trace(call, inputs, path):
         torch.cuda.synchronize()
     raw = str(path) + ".json"
     prof.export_chrome_trace(raw)
-    with open(raw, "rb") as source, gzip.open(raw + ".gz", "wb") as target:
+    with Path(raw).open("rb") as source, gzip.open(raw + ".gz", "wb") as target:
         shutil.copyfileobj(source, target)
     Path(raw).unlink()
+
+
+def measured(name, out):
+    """Return what was measured of a module; its trace is kept beside."""
+    torch.manual_seed(0)
+    with torch.set_grad_enabled(name.startswith("train")):
+        module, inputs = build(name)
+        row = {"name": name, "eager": graph_time(module, inputs)}
+        row["eager"]["eager"] = eager_time(module, inputs)
+        trace(module, inputs, Path(out) / (name.replace(":", "_").replace(",", "-") + ".eager"))
+        if not name.startswith("train"):
+            torch.compiler.reset()
+            compiled = torch.compile(module, dynamic=False)
+            began = time.perf_counter()
+            compiled(*inputs)
+            torch.cuda.synchronize()
+            row["compile_s"] = time.perf_counter() - began
+            row["compiled"] = graph_time(compiled, inputs)
+            row["compiled"]["eager"] = eager_time(compiled, inputs)
+    return row
 
 
 def main():
@@ -206,26 +242,15 @@ def main():
     args = parser.parse_args()
     rows = []
     for name in NAMES:
-        torch.manual_seed(0)
         try:
-            with torch.set_grad_enabled(name.startswith("train")):
-                module, inputs = build(name)
-                row = {"name": name, "eager": graph_time(module, inputs)}
-                row["eager"]["eager"] = eager_time(module, inputs)
-                trace(module, inputs, Path(args.out) / (name.replace(":", "_").replace(",", "-") + ".eager"))
-                if not name.startswith("train"):
-                    torch._dynamo.reset()
-                    compiled = torch.compile(module, dynamic=False)
-                    began = time.perf_counter()
-                    compiled(*inputs)
-                    torch.cuda.synchronize()
-                    row["compile_s"] = time.perf_counter() - began
-                    row["compiled"] = graph_time(compiled, inputs)
-                    row["compiled"]["eager"] = eager_time(compiled, inputs)
-                rows.append(row)
-        except Exception as error:
+            row = measured(name, args.out)
+        except RuntimeError as error:  # one module out of memory must not end the run
             print(name, repr(error)[:300], flush=True)
-        print(name, json.dumps({s: row[s]["graph"]["med"] * 1e6 for s in ("eager", "compiled") if s in row}), flush=True)
+            continue
+        rows.append(row)
+        print(
+            name, {side: row[side]["graph"]["med"] * 1e6 for side in ("eager", "compiled") if side in row}, flush=True
+        )
     out = {"protocol": __doc__, "environment": environment(), "rows": rows}
     (Path(args.out) / "own_models.json").write_text(json.dumps(out))
 
