@@ -4,7 +4,8 @@
 
 A suite of `suites.py` is a list of programs (`programs.py`). Protocol: inputs hold random numbers; a pass runs the
 program once on each of `sets` buffer sets, so that it exceeds three times the cache (at least 4, at most 64 sets), is
-captured in one CUDA graph, and is timed by events around a replay, divided by the sets; outputs of all sets are kept.
+captured in one CUDA graph, and is timed by events around a replay, divided by the sets; outputs of all sets are kept, or
+with `--drop` their memory is handed out again, as `outputs` says.
 Median with 10th and 90th percentile of 11 replays after 3. `kernels` are the profiler's, in launch order: name,
 duration, blocks, threads, registers, shared memory (durations are taken in another state: for identity, not as
 targets). `peak` and `held` are the allocator's bytes above the inputs at the peak and at the end. `--warm` only
@@ -96,7 +97,7 @@ def function_of(case):
     return programs_torch.function(case)
 
 
-def measure(call, program):
+def measure(call, program, *, drop=False):
     inputs = inputs_of(program)
     sets, size = sets_for(inputs)
     for _ in range(3):
@@ -113,7 +114,11 @@ def measure(call, program):
     every = [inputs] + [inputs_of(program) for _ in range(sets - 1)]
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        kept = [call(*at) for at in every]
+        kept = []
+        for at in every:
+            out = call(*at)
+            kept.append(None if drop else out)
+            del out
     times = []
     for _ in range(14):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -124,6 +129,7 @@ def measure(call, program):
         times.append(start.elapsed_time(end) * 1e-3 / sets)
     del kept, graph, every
     return {
+        "outputs": "dropped" if drop else "kept",
         "in_bytes": size,
         "sets": sets,
         "graph": quantiles(times[3:]),
@@ -186,7 +192,7 @@ def warm(cases, part, parts):
             print("warm failed", case, repr(error)[:200], flush=True)
 
 
-def measured(case, label):
+def measured(case, label, *, drop):
     """Return a case with what was measured of its sides, or why it could not be."""
     row = dict(case)
     for side in sides(case):
@@ -195,7 +201,7 @@ def measured(case, label):
                 call = function_of(case)
             else:
                 call, row["compile_s"] = compiled(case)
-            row[side] = measure(call, case)
+            row[side] = measure(call, case, drop=drop)
             if case.get("host"):
                 row[side]["eager"] = host_time(call, inputs_of(case))
         except RuntimeError as error:  # one case out of memory must not end the run
@@ -204,16 +210,16 @@ def measured(case, label):
     return row
 
 
-def run(name, cases, out, limit):
+def run(name, cases, args):
     """Measure a suite, a line of JSON per case."""
     began = time.time()
-    with (Path(out) / f"{name}.jsonl").open("w") as file:
+    with (Path(args.out) / f"{name}.jsonl").open("w") as file:
         file.write(json.dumps({"environment": environment(), "protocol": __doc__}) + "\n")
         for place, case in enumerate(cases):
-            if time.time() - began > limit:
+            if time.time() - began > args.limit:
                 print(f"{name}: out of time after {place} of {len(cases)}", flush=True)
                 break
-            file.write(json.dumps(measured(case, f"{name} {place}")) + "\n")
+            file.write(json.dumps(measured(case, f"{name} {place}", drop=args.drop)) + "\n")
             file.flush()
             if place % 20 == 0:
                 torch.cuda.empty_cache()
@@ -225,6 +231,7 @@ def main():
     parser.add_argument("suite", nargs="+")
     parser.add_argument("--out", default=".")
     parser.add_argument("--warm")
+    parser.add_argument("--drop", action="store_true")
     parser.add_argument("--limit", type=float, default=1e9)
     parser.add_argument("--every", type=int, default=1)
     args = parser.parse_args()
@@ -235,7 +242,7 @@ def main():
         if args.warm:
             warm(cases, *map(int, args.warm.split("/")))
         else:
-            run(name, cases, args.out, args.limit)
+            run(name, cases, args)
 
 
 if __name__ == "__main__":
