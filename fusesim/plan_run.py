@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,7 +90,7 @@ class PlanRun:
     widening: tuple[float, float]
     correlation: float
     peak_memory: float
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def kernels(self) -> float:
