@@ -231,8 +231,17 @@ def _graph(
 
 
 def _in_order(ops: list[Op]) -> list[Op]:
-    """Return ops in the order in which they began: by the profiler's own number of the event."""
-    return sorted(ops, key=lambda op: op.place)
+    """Return ops in the order in which they began.
+
+    Notes
+    -----
+    By time. Where there is none by the profiler's own number of the event, which counts thread by thread: autograd's
+    threads come last, as they do in one training step.
+    """
+    if all(op.start is not None for op in ops):
+        return sorted(ops, key=lambda op: (op.start, op.place))
+    backward = {op.thread for op in ops if op.name.startswith("autograd::engine::evaluate_function")}
+    return sorted(ops, key=lambda op: (op.thread in backward, op.place))
 
 
 def _called(launch: Launch, calls: dict[int, Call]) -> Launch:
