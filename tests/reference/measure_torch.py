@@ -4,8 +4,8 @@
 
 A suite of `suites.py` is a list of programs (`programs.py`). Protocol: inputs hold random numbers; a pass runs the
 program once on each of `sets` buffer sets, so that it exceeds three times the cache (at least 4, at most 64 sets), is
-captured in one CUDA graph, and is timed by events around a replay, divided by the sets; outputs of all sets are kept, or
-with `--drop` their memory is handed out again, as `outputs` says.
+captured in one CUDA graph, and is timed by events around a replay, divided by the sets; outputs of all sets are kept,
+or with `--drop` their memory is handed out again, as `outputs` says.
 Median with 10th and 90th percentile of 11 replays after 3. `kernels` are the profiler's, in launch order: name,
 duration, blocks, threads, registers, shared memory (durations are taken in another state: for identity, not as
 targets). `peak` and `held` are the allocator's bytes above the inputs at the peak and at the end. `--warm` only
