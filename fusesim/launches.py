@@ -62,10 +62,10 @@ class Launch:
     (a second pass over a row), which the cache serves as far as `window`, the bytes in flight between the two passes,
     stays in it. Per element `slots` instructions and `special` functions beyond the class's own; `serial` clock cycles
     are what a thread's dependent instructions take between its last load and its store; `chain` values are what one
-    thread works through in a block, which no other warp can take from it; `code` instructions
-    are written out for it one behind the other. `steps` are what one thread
-    does one after the other; `resident` blocks fit on an SM, and their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM,
-    a `product` cut by a `tiling`. `arithmetic` is its share of the graph's FLOP, `nodes` the ops that it computes.
+    thread works through in a block, which no other warp can take from it; `code` instructions are written out for it
+    one behind the other. `steps` are what one thread does one after the other; `resident` blocks fit on an SM, and
+    their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM, a `product` cut by a
+    `tiling`. `arithmetic` is its share of the graph's FLOP, `nodes` the ops that it computes.
     """
 
     name: str
@@ -107,10 +107,12 @@ class Launch:
 class Rates:
     """What was measured of a class of kernels.
 
-    `gap` seconds that a kernel of the class takes beyond the device's floor and latency, `block` seconds that a block takes whatever its length, `step` seconds of one step of a thread, `rounds` how often it waits for memory in a step, `slots` instructions
-    per element for addresses, loads and stores, `cycles` clocks per instruction of a warp that nothing hides, `share` of the device's memory bandwidth that the class reaches. On the
-    matrix units `peak` is the share that one SM reaches, `fill` what it takes in, and `sustained` the share of the
-    device's peak that power allows.
+    `gap` seconds that a kernel of the class takes beyond the device's floor and latency, `block` seconds that a block
+    takes whatever its length, `step` seconds of one step of a thread, `rounds` how often it waits for memory in a
+    step, `slots` instructions per element for addresses, loads and stores, `cycles` clocks per instruction of a warp
+    that nothing hides, `share` of the device's memory bandwidth that the class reaches. On the matrix units `peak` is
+    the share that one SM reaches, `fill` what it takes in, and `sustained` the share of the device's peak that power
+    allows.
     """
 
     gap: float = 0.0
@@ -242,36 +244,53 @@ def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, 
     Notes
     -----
     Memory time counts written bytes for more than read ones (`fusesim.kernel.TURNAROUND`). Soft maxima as in
-    `fusesim.kernel`: exponent 4 for what shares the path to memory, 8 for units of their own, 2 between the matrix units
-    and memory: a tile is written when its product is done. Limits: kernels whose
-    blocks differ in length, atomics.
+    `fusesim.kernel`: exponent 4 for what shares the path to memory, 8 for units of their own, 2 between the matrix
+    units and memory: a tile is written when its product is done. Limits: kernels whose blocks differ in length,
+    atomics.
     """
-    read, written = launch.bytes_read, launch.bytes_written
     load = served.read * (1.0 - TURNAROUND) + served.written * (1.0 + TURNAROUND)
     dram = load / (machine.bandwidth * rates.share)
-    resident = launch.blocks <= machine.sms * launch.resident
-    path = machine.wave_bandwidth if resident else machine.cache_bandwidth
-    cache = (read + written - (1.0 - SECOND_PASS) * launch.again) / path
-    per_sm = math.ceil(launch.blocks / machine.sms)
-    elements = launch.elements * per_sm / launch.blocks if launch.blocks else 0.0
-    slots = launch.slots + rates.slots
-    fetched = fetch_factor(launch.code * INSTRUCTION)
-    issue = elements * slots * fetched / (machine.clock * machine.issue_per_clock * machine.issue_share)
-    special = elements * launch.special / (machine.clock * machine.special_per_clock * machine.special_share)
-    touched = -math.expm1(-(read + written) / machine.spread_bytes)
-    cached = machine.cache_latency + machine.cache_spread * touched
-    cached += served.evicted * machine.evicted_latency
-    first = served.cold * machine.dram_latency + (1.0 - served.cold) * cached
-    step = rates.step + rates.rounds * first
-    issued = slots * fetched + SPECIAL_ISSUE * launch.special
-    alone = launch.chain * issued * rates.cycles / machine.clock
-    one = rates.block * launch.joins + step * launch.steps + alone
-    waves = wave_count(launch.blocks, machine.sms * launch.resident) * one
+    cache = _cache_time(launch, machine)
+    issue, special = _issue_times(launch, rates, machine)
+    first = _first_touch(launch, machine, served)
     operands = max(len(launch.reads) - 1, 0) * machine.operand_latency
     latency = (first + operands if launch.reads else 0.0) + rates.gap + launch.serial / machine.clock
     throughput = math.sqrt(math.sqrt(dram**4 + cache**4 + issue**4))
     tensor = matrix_time(launch, rates, machine)
     if tensor:
         return LaunchTime(floor, latency, dram, cache, issue, special, tensor, 0.0, math.hypot(tensor, throughput))
+    waves = _waves_time(launch, rates, machine, first)
     body = (throughput**8 + special**8 + waves**8) ** 0.125
     return LaunchTime(floor, latency, dram, cache, issue, special, tensor, waves, body)
+
+
+def _cache_time(launch: Launch, machine: Machine) -> float:
+    """Time of all bytes on the path through the cache; wider while all blocks run at once. [s]."""
+    resident = launch.blocks <= machine.sms * launch.resident
+    path = machine.wave_bandwidth if resident else machine.cache_bandwidth
+    return (launch.bytes_read + launch.bytes_written - (1.0 - SECOND_PASS) * launch.again) / path
+
+
+def _issue_times(launch: Launch, rates: Rates, machine: Machine) -> tuple[float, float]:
+    """Time to issue instructions, and special functions, on the SM that has most blocks. [s]."""
+    per_sm = math.ceil(launch.blocks / machine.sms)
+    elements = launch.elements * per_sm / launch.blocks if launch.blocks else 0.0
+    slots, fetched = launch.slots + rates.slots, fetch_factor(launch.code * INSTRUCTION)
+    issue = elements * slots * fetched / (machine.clock * machine.issue_per_clock * machine.issue_share)
+    special = elements * launch.special / (machine.clock * machine.special_per_clock * machine.special_share)
+    return issue, special
+
+
+def _first_touch(launch: Launch, machine: Machine, served: Served) -> float:
+    """Time until first bytes arrive, from memory as far as inputs are cold, else from the cache. [s]."""
+    touched = -math.expm1(-(launch.bytes_read + launch.bytes_written) / machine.spread_bytes)
+    cached = machine.cache_latency + machine.cache_spread * touched + served.evicted * machine.evicted_latency
+    return served.cold * machine.dram_latency + (1.0 - served.cold) * cached
+
+
+def _waves_time(launch: Launch, rates: Rates, machine: Machine, first: float) -> float:
+    """Time of the rounds of blocks, each as long as one block alone; `first` is one wait for memory. [s]."""
+    slots, fetched = launch.slots + rates.slots, fetch_factor(launch.code * INSTRUCTION)
+    alone = launch.chain * (slots * fetched + SPECIAL_ISSUE * launch.special) * rates.cycles / machine.clock
+    one = rates.block * launch.joins + (rates.step + rates.rounds * first) * launch.steps + alone
+    return wave_count(launch.blocks, machine.sms * launch.resident) * one
