@@ -296,8 +296,9 @@ def check_order(graph: Graph) -> None:
         _known(graph, name, "an output")
         if name not in made:
             raise GraphError(f"output {excerpt(name)} is made by no op")
+    inputs = frozenset(graph.inputs)
     for name in graph.parameters:
-        if name not in graph.inputs:
+        if name not in inputs:
             raise GraphError(f"parameter {excerpt(name)} is not an input")
     for name, until in graph.held.items():
         _known(graph, name, "a held variable")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fusesim.graph import Graph
 
-MOST_OPS: Final = 200_000
+MOST_OPS: Final = 100_000
 """Ops that are kept; a graph of more is beyond planning."""
 
 MOST_LAUNCHES: Final = 400_000

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from fusesim.tensor import Shape, Tensor
 
-MOST_ALIVE: Final = 256
-"""Values of one shape that are remembered."""
+MOST_ALIVE: Final = 128
+"""Values of one shape that are remembered, at least."""
 
 ADDITIONS: Final = frozenset({"add", "sub"})
 TURNS: Final = frozenset({"t", "transpose", "permute", "numpy_T"})
@@ -50,6 +50,11 @@ class Value:
     next: Value | None = None
     readers: set[str] = field(default_factory=set)
     slots: set[Hashable] = field(default_factory=set)
+    steps: Shape = ()
+
+    def __post_init__(self) -> None:
+        """Work out once what is asked often."""
+        self.steps = _steps(self.region.shape, self.region.strides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +141,10 @@ class Linker:
         if view:
             self._last_source = operands[0]
             operands[0].uses += 1
-        here = self._alive.setdefault(region.shape, [])
-        here[:] = [old for old in here if old.region != region]
-        here.append(value)
-        if len(here) > MOST_ALIVE:
-            self._forget(here)
+        if operands and operands[0].region == region:  # written over
+            here = self._alive.get(region.shape, [])
+            here[:] = [old for old in here if old.region != region]
+        self._keep(value)
         look = _look(region)
         whole = [old for old in operands if _look(old.region) == look]
         if not view and len(whole) == 1 and (stem in POINTWISE or stem.endswith("batch_norm")):
@@ -172,11 +176,15 @@ class Linker:
         """Return the graph's tensor of a value."""
         return self.program.read(value.region)
 
-    def _forget(self, here: list[Value]) -> None:
-        """Drop the oldest value that was read and starts no branch."""
-        kept = {id(value) for value in self._joined.values()}
-        old = next((value for value in here if value.uses and id(value) not in kept), here[0])
-        here.remove(old)
+    def _keep(self, value: Value) -> None:
+        """Remember a value; of many of one shape, forget the oldest that were read and start no branch."""
+        here = self._alive.setdefault(value.region.shape, [])
+        here.append(value)
+        if len(here) > 2 * MOST_ALIVE:
+            kept = {id(old) for old in self._joined.values()}
+            spare = [old for old in here if old.uses and id(old) not in kept][: len(here) - MOST_ALIVE]
+            gone = {id(old) for old in spare or here[:MOST_ALIVE]}
+            here[:] = [old for old in here if id(old) not in gone]
 
     def _candidates(self, operand: Operand) -> list[Value]:
         """Return the values that look like an operand; where none has its strides, those of its shape."""
@@ -184,7 +192,7 @@ class Linker:
         if operand.strides is None:
             return here
         steps = _steps(operand.shape, operand.strides)
-        exact = [value for value in here if _steps(operand.shape, value.region.strides) == steps]
+        exact = [value for value in here if value.steps == steps]
         return exact or [value for value in here if not value.uses and not value.view]
 
     def _fresh(self, operand: Operand, slot: Hashable, taken: list[Value]) -> Value | None:
@@ -265,7 +273,7 @@ class Linker:
         weight = operand.role in {"weight", "constant"}
         self.program.enter(region, "w" if weight else "x", parameter=weight)
         value = Value(region, "input", "input", entered=True, born=self.clock)
-        self._alive.setdefault(operand.shape, []).append(value)
+        self._keep(value)
         return value
 
 
