@@ -23,12 +23,16 @@ FALLBACK: Final = {
     "concat_strided": "strided2_16",
     "sum_split": "sum_block",
     "parts": "gen_loop16",
-    "cuda": "gen_loop16",
 }
 """A row that stands in for classes whose name begins so."""
 
 STEM: Final = 8
 """Letters by which two classes are related: one that was measured stands in for one that was not."""
+
+
+VECTORISED: Final = 5.0
+"""Instructions per value of a vectorised loop for addresses, loads and stores; what the device's own calibration was
+measured with, so that nothing else is added (`fusesim.ops.DType.overhead`)."""
 
 
 class _Record(BaseModel):

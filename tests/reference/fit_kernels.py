@@ -38,7 +38,7 @@ from fusesim.plans import plan_graph  # noqa: E402
 from fusesim.reuse import served  # noqa: E402
 
 OUT = HERE.parents[1] / "hardware_specs" / "kernels" / "h200-sxm.json"
-FITTED = ("pointwise", "rows", "products", "more", "generated", "generated_more", "random_fit")
+FITTED = ("pointwise", "rows", "products", "more", "generated", "generated_more", "resident", "shapes", "random_fit", "random_fit_more")
 HELD_OUT = ("own_patterns", "random")
 STREAM = ("gap", "slots", "share")
 ROWS = ("gap", "block", "step", "rounds", "slots", "share")
@@ -95,6 +95,12 @@ def graph_of(row):
     return from_measured(row["pattern"], row["dims"]) if "pattern" in row else programs.graph_of(row)
 
 
+def memories(graph, measured, here, sets):
+    """Return what `served` asks for: memory that rotates, the machine, the sets, and outputs that are dropped."""
+    inputs, outputs = ({graph.tensors[n].storage for n in names} for names in (graph.inputs, graph.outputs))
+    return (inputs if measured.get("outputs") == "dropped" else inputs | outputs), here, sets, outputs
+
+
 def cases(names, here, target, sides=("eager", "compiled")):
     """Return what each measured program launches, where its bytes come from, and how long it took."""
     rows = ((name, row, side) for name in names for row in load(name)["rows"] for side in sides)
@@ -116,7 +122,7 @@ def case(suite, row, side, here, target):
         row=row,
         side=side,
         launches=launches,
-        served=served(launches, {graph.tensors[n].storage for n in (*graph.inputs, *graph.outputs)}, here, sets),
+        served=served(launches, *memories(graph, row[side], here, sets)),
         sets=sets,
         time=row[side]["graph"]["med"],
         main=max(launches, key=lambda one: (one.bytes_read + one.bytes_written, one.flops)).row,
