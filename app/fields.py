@@ -84,7 +84,11 @@ class Form:
             raise unknown_name("control", control, self._owners)
         each = self._owners[control]
         value = each.read(raw) if control == each.name else each.also[control](raw, values)
-        cleared = {name: self.fields[name].default for name in each.clears} if value != values[each.name] else {}
+        cleared = (
+            {name: self.fields[name].default for name in each.clears if name in self.fields}
+            if value != values[each.name]
+            else {}
+        )
         return values | cleared | {each.name: value}
 
     def owner(self, control: str) -> str:

@@ -66,9 +66,10 @@ def live(*charts: Component) -> Component:
     return html.Div([shown, dcc.Store(id=ids.REQUEST), dcc.Store(id=ids.ANSWER)], className="live")
 
 
-def chart(name: str, label: str, caption: str = "") -> Component:
-    """Return the frame of a chart."""
-    return layout.chart(name, label=label, caption=(caption,) if caption else ())
+def chart(name: str, label: str, key: str = "", caption: str = "") -> Component:
+    """Return the frame of a chart; `key` is the place of a legend that stands outside the picture."""
+    said = ([html.Span(id=key, className="chart-key")] if key else []) + ([caption] if caption else [])
+    return layout.chart(name, label=label, caption=said)
 
 
 def cards(*shown: tuple[str, str, str, Sequence[tuple[str, str]]]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from .accuracy import accuracy
 from .devices import devices
 from .plans import plans
+from .roofline import roofline
 
-PAGES: Final = (plans, devices)
+PAGES: Final = (roofline, plans, accuracy, devices)
 """What makes each page but the chain's from a catalogue of devices."""

@@ -14,7 +14,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("plans", "devices")
+PAGES = ("roofline", "plans", "accuracy", "devices")
 SIZES = {"phone": (360, 740), "desktop": (1440, 900)}
 AXE = """
 const done = arguments[arguments.length - 1];
@@ -135,7 +135,7 @@ def test_the_lesson_asks_before_it_answers(page, path):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_malformed_address_is_noted(page, path):
-    page.open(f"{path}/?device=nope&first=nope")
+    page.open(f"{path}/?device=nope&first=nope&suite=nope")
     page.until(lambda: "The address" in page.text("url-problem"))
 
 

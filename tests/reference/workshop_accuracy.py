@@ -41,7 +41,16 @@ def chain_cases(name, rows):
     for kind, members in (("time", found.times), ("saving", found.savings)):
         for each in thinned(members):
             side = kind if kind == "saving" else "fused" if each.row.fused else "unfused"
-            yield case(name, side, each.regime, each.row.label, each.measured, each.predicted, (each.low, each.high), each.scale)
+            yield case(
+                name,
+                side,
+                each.regime,
+                each.row.label,
+                each.measured,
+                each.predicted,
+                (each.low, each.high),
+                each.scale,
+            )
 
 
 def program_cases(suite):
@@ -76,7 +85,10 @@ def thinned(members):
 def ablation(rows):
     for step in validate.ablate(rows, device=accuracy.DEVICE):
         grades = (step.times, step.savings)
-        yield [step.step, *(float(f"{each:.4g}") for grade in grades for each in (grade.median, grade.p90, grade.worst))]
+        yield [
+            step.step,
+            *(float(f"{each:.4g}") for grade in grades for each in (grade.median, grade.p90, grade.worst)),
+        ]
 
 
 def main():
@@ -87,7 +99,10 @@ def main():
     for suite in PROGRAMS:
         cases += program_cases(suite)
     steps = list(ablation([row for row in rows if (row.path, row.mode) == ("cuda", "graph")]))
-    head = {"device": accuracy.DEVICE, "columns": ["suite", "side", "regime", "case", "measured", "predicted", "low", "high", "scale"]}
+    head = {
+        "device": accuracy.DEVICE,
+        "columns": ["suite", "side", "regime", "case", "measured", "predicted", "low", "high", "scale"],
+    }
     lines = ",\n".join(json.dumps(each, separators=(",", ":")) for each in cases)
     table = ",\n".join(json.dumps(each, separators=(",", ":")) for each in steps)
     text = f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n], "ablation": [\n{table}\n]}}\n'

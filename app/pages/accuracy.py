@@ -1,0 +1,78 @@
+"""The page of accuracy: predicted beside measured."""
+# ruff: noqa: TID252 - a page imports the workshop around it, whose own name differs between checkout and wheel
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from .. import accuracy_lesson, accuracy_view, forms, guide, page, tables
+from ..accuracies import (
+    ABLATION,
+    CASES,
+    CHARTS,
+    COVERAGE,
+    DEVIATIONS,
+    GRADES,
+    MEDIAN,
+    P90,
+    SCATTER,
+    STEPS,
+    WORST,
+    respond,
+)
+
+if TYPE_CHECKING:
+    from ..catalogue import Catalogue
+
+PATH: Final = "/accuracy/"
+
+
+def accuracy(_: Catalogue) -> page.Page:
+    """Return the page."""
+    evidence = accuracy_view.load()
+    form = accuracy_view.accuracy_form(evidence)
+    panel = forms.form("Settings", accuracy_view.parts(evidence), form.defaults)
+    return page.Page(
+        path=PATH,
+        title=accuracy_lesson.TITLE,
+        lead=accuracy_lesson.LEAD,
+        look="plain counted pairs",
+        bench=f"{guide.guide(accuracy_lesson.steps(evidence, form))}{panel}{_figures()}{_sheets()}",
+        below=f'<article class="lesson">{guide.glossary(accuracy_lesson.WORDS)}</article>',
+        layout=page.live(
+            page.chart(
+                SCATTER,
+                "Predicted against measured, both logarithmic; on the line they are equal.",
+                caption="Squares wait for launches, circles for memory, diamonds for the cache, triangles for arithmetic, "
+                "crosses for the host.",
+            ),
+            page.chart(DEVIATIONS, "Deviation of predicted from measured, against what was measured."),
+            page.chart(
+                ABLATION,
+                "Errors of nine in ten chains as effects are switched on one by one.",
+                caption="Chains by hand, in a graph. Parameters stay those of the whole model.",
+            ),
+        ),
+        charts=CHARTS,
+        respond=partial(respond, evidence=evidence, form=form),
+    )
+
+
+def _figures() -> str:
+    shown = page.cards(
+        ("gain", "Median error", MEDIAN, (("cases", CASES),)),
+        ("gain", "Nine in ten within", P90, ()),
+        ("gain", "In the 90 % interval", COVERAGE, ()),
+    )
+    return f"{shown}{page.said()}"
+
+
+def _sheets() -> str:
+    return (
+        '<div class="sheets">'
+        f"{tables.framed(GRADES, 'Errors by measurements and by what binds')}"
+        f"{tables.framed(STEPS, 'Ablation', 'Chains by hand, in a graph; effects one by one, then each left out.')}"
+        f"{tables.framed(WORST, 'Where the model is most wrong')}"
+        f"{page.workings('The same on the command line')}</div>"
+    )
