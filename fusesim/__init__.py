@@ -28,11 +28,13 @@ from fusesim.records import ChainPrice, Price
 
 if TYPE_CHECKING:
     from fusesim import patterns
+    from fusesim.checking import check
     from fusesim.frontends.hlo import from_hlo, plan_from_hlo
     from fusesim.frontends.onnx import from_onnx
     from fusesim.frontends.trace import from_trace, read_trace
     from fusesim.planning import plan
     from fusesim.plans import compare, price
+    from fusesim.ranking import rank
 
 __version__ = "0.1.0"
 
@@ -48,6 +50,7 @@ __all__ = [
     "Op",
     "PlanError",
     "Price",
+    "check",
     "compare",
     "device",
     "devices",
@@ -62,11 +65,14 @@ __all__ = [
     "plan_from_hlo",
     "price",
     "price_chain",
+    "rank",
     "read_trace",
 ]
 
 
 _LATER = {
+    "check": "checking",
+    "rank": "ranking",
     "compare": "plans",
     "price": "plans",
     "plan": "planning",

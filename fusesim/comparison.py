@@ -54,8 +54,8 @@ class Comparison:
     def saving_interval(self) -> tuple[float, float]:
         """Ends of the 90 % interval of the saving; what both sides' deviations share cancels. [s]."""
         shared = float(getattr(self.unfused.parts, "correlation", 1.0))
-        below = _joined(self.unfused.time - self.unfused.interval[0], self.fused.interval[1] - self.fused.time, shared)
-        above = _joined(self.unfused.interval[1] - self.unfused.time, self.fused.time - self.fused.interval[0], shared)
+        below = joined(self.unfused.time - self.unfused.interval[0], self.fused.interval[1] - self.fused.time, shared)
+        above = joined(self.unfused.interval[1] - self.unfused.time, self.fused.time - self.fused.interval[0], shared)
         return self.saving - below, self.saving + above
 
     @cached_property
@@ -112,7 +112,7 @@ class Comparison:
         return f"<Comparison {self.graph.name} on {self.device.id}: {times}, {self.speedup:.2f}x>"
 
 
-def _joined(first: Any, second: Any, shared: float) -> float:
+def joined(first: Any, second: Any, shared: float) -> float:
     """Return the deviation of a difference of two times that share a part of theirs."""
     one, other = float(first), float(second)
     return math.sqrt(max(one * one + other * other - 2.0 * shared * one * other, 0.0))
