@@ -20,6 +20,10 @@ THREADS: Final = 512
 
 WARP: Final = 32
 
+COLUMN_THREADS: Final = 128
+COLUMN_VECTOR: Final = 4
+"""Threads of a block of the reduction kernel where results lie next to each other, and results of one thread."""
+
 SLOTS: Final = {"var": 6, "var_mean": 6, "amax": 2, "amin": 2, "argmax": 4, "argmin": 4, "max": 4, "min": 4, "norm": 2}
 """Instructions per element of reductions other than a sum's one."""
 
@@ -102,17 +106,25 @@ def row_reduction(graph: Graph, node: Node, target: Target) -> list[Launch]:
 
 
 def column_reduction(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the kernels of a reduction whose results lie next to each other; split over blocks where they are few."""
+    """Return the kernels of a reduction whose results lie next to each other; split over blocks where they are few.
+
+    Notes
+    -----
+    A thread loads four results' values at once, up to 32 threads lie side by side, and the rest of a block's 128 share
+    the columns if those are long enough, else take further results. Parts of columns meet behind a memset.
+    """
     x = graph.tensors[node.inputs[0]]
     rows, columns = extents(graph, node)
-    blocks = max(math.ceil(rows / (WARP * 4)), 1)
-    per_thread = math.ceil(columns / 4)
+    wide = min(below(rows / COLUMN_VECTOR), WARP)
+    high = COLUMN_THREADS // wide
+    shared = columns >= high * 16 or columns >= 256  # noqa: PLR2004 - PyTorch's own limits
+    blocks = math.ceil(rows / (COLUMN_VECTOR * (wide if shared else COLUMN_THREADS)))
+    per_thread = math.ceil(columns / high) if shared else columns
     split, launches = 1, []
     if per_thread >= 256:  # noqa: PLR2004 - PyTorch's own limit
         split = max(min(math.ceil(target.machine.sms * 16 / blocks), math.ceil(per_thread / 16)), 1)
     if split > 1:
         launches.append(memset(f"{node.name}.semaphores", 4.0 * blocks))
-    launches.append(memset(f"{node.name}.semaphores", 4.0 * blocks))
     launches.append(
         Launch(
             name=node.kind,
@@ -122,7 +134,7 @@ def column_reduction(graph: Graph, node: Node, target: Target) -> list[Launch]:
             writes=accesses(graph, node.outputs),
             elements=float(x.elements),
             blocks=float(blocks * split),
-            threads=128,
+            threads=COLUMN_THREADS,
             resident=9,
             steps=math.ceil(per_thread / split),
             slots=SLOTS.get(node.kind, 1),
