@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FALLBACK: Final = {
     "pool": "strided2_16",
-    "conv_odd": "conv",
+    "conv_odd": "conv_rare16",
     "pointwise_odd": "pointwise",
     "concat_strided": "strided2_16",
     "sum_split": "sum_block",

@@ -58,7 +58,7 @@ def products(
     """Return the kernels of a product of that type; `handed` where tiles may be handed out through a counter."""
     kind = dtype if dtype in target.matrix and dtype != "fp32" else "fp32"
     rate = target.peak(kind) / target.machine.sms
-    tiling = choose_tiling(product, int(target.machine.sms), rate)
+    tiling = choose_tiling(product, int(target.machine.sms), rate, coarse=row.startswith("conv"))
     aligned = kind == "fp32" or (product.n * product.itemsize % 16 == 0 and product.k * product.itemsize % 16 == 0)
     suffix = "32" if product.itemsize >= WIDE else "16"
     name = f"{row}{suffix}" if aligned else f"{row}_odd{suffix}"
@@ -127,7 +127,7 @@ def conv(graph: Graph, node: Node, target: Target) -> list[Launch]:
     )
     dtype = "tf32" if x.dtype == "fp32" and "tf32" in target.matrix else x.dtype
     pointwise = window == 1 and max(node.attr("stride", (1,))) == 1
-    row = ("matmul" if last and x.itemsize < WIDE else "pointwise") if pointwise else "conv"
+    row = ("matmul" if last and x.itemsize < WIDE else "pointwise") if pointwise else _windowed(x, window)
     launches = products(graph, node, target, product, dtype, row=row, handed=not pointwise)
     few = x.shape[1] * x.itemsize % 16 != 0 and x.itemsize < WIDE
     if few:
@@ -154,6 +154,15 @@ def _around(graph: Graph, node: Node, out: Tensor, launches: list[Launch], *, fe
         turned = [launch for one in turned for launch in (memset(one.writes[0].storage, one.writes[0].bytes), one)]
     back = _turned(node, out, f"{node.name}.out")
     return [*turned, *launches, replace(back, reads=back.writes, writes=accesses(graph, node.outputs))]
+
+
+USUAL_WINDOW, EVEN_CHANNELS = 9, 32
+"""Windows and multiples of channels for which cuDNN has its fast kernels; others take slower ones (H200)."""
+
+
+def _windowed(x: Tensor, window: int) -> str:
+    """Return the class of a convolution with a window."""
+    return "conv" if window <= USUAL_WINDOW and x.shape[1] % EVEN_CHANNELS == 0 else "conv_rare"
 
 
 def _strided(tensor: Tensor) -> str:
