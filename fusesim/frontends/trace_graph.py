@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fusesim.errors import GraphError, excerpt
 from fusesim.frontends import aten_results_gather  # noqa: F401 - registers rules
-from fusesim.frontends.aten import opaque, translate
+from fusesim.frontends.aten import RULES, opaque, translate
 from fusesim.frontends.aten_call import Call, flat
 from fusesim.frontends.aten_results import Look, like, results
 from fusesim.frontends.aten_views import views
@@ -197,7 +197,7 @@ class _Walk:
         if group.kind == "call" and len(values) == 1 and group.stem in BLIND:
             self.program.gap(f"aten.{group.stem}: its indices are not recorded; priced as reading all of its tensor")
             self.program.node("opaque", [args["self"]], [region for region in regions if region], op=group.stem)
-        elif group.kind == "call" and not group.stem.startswith(("_fused_", "_amp_")):
+        elif group.kind == "call" and (group.stem in RULES or not group.stem.startswith(("_fused_", "_amp_"))):
             translate(call)
         else:
             opaque(call)
