@@ -34,7 +34,7 @@ def matmul(graph: Graph, node: Node, target: Target) -> list[Launch]:
     a, b = (graph.tensors[name] for name in node.inputs[:2])
     out = graph.tensors[node.outputs[0]]
     batch, (m, k), n = math.prod(out.shape[:-2]), a.shape[-2:], b.shape[-1]
-    if len(b.shape) > 2 and math.prod(b.shape[:-2]) == 1 and _flat(a):  # noqa: PLR2004 - one matrix for the whole batch
+    if math.prod(b.shape[:-2]) == 1 and _flat(a):  # one matrix for the whole batch
         batch, m = 1, m * batch
     product = Product(max(batch, 1), m, k, n, a.itemsize)
     return products(graph, node, target, product, a.dtype)
