@@ -81,9 +81,10 @@ class KernelRates(_Record):
     spreads: dict[str, Spread]
     correlation: float = Field(ge=-1, le=1)
 
-    def spread(self, path: str) -> tuple[float, float]:
-        """Return the ends of the 90 % interval of a path's plans, over the time."""
-        own = self.spreads.get(path) or self.spreads["inductor"]
+    def spread(self, path: str, bound: str) -> tuple[float, float]:
+        """Return the ends of the 90 % interval of a path's plans, by what binds them where that is known."""
+        known = path if path in self.spreads else "inductor"
+        own = self.spreads.get(f"{known}/{bound}") or self.spreads[known]
         return own.low, own.high
 
     def find(self, name: str) -> Rates:

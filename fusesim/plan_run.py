@@ -11,6 +11,8 @@ from fusesim.limits import Limits
 from fusesim.records import BOUNDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fusesim.fusion import FusionPlan
     from fusesim.launches import Launch, LaunchTime, Served
 
@@ -86,7 +88,7 @@ class PlanRun:
     plan: FusionPlan
     kernels_run: tuple[Kernel, ...]
     settings: Settings
-    spread: tuple[float, float]
+    spread: Callable[[str], tuple[float, float]]
     widening: tuple[float, float]
     correlation: float
     peak_memory: float
@@ -191,7 +193,8 @@ class PlanRun:
     @property
     def interval_factors(self) -> tuple[float, float]:
         """Ends of the 90 % interval over the time."""
-        low, high = self.spread[0] / self.widening[0], self.spread[1] * self.widening[1]
+        low, high = self.spread(self.bound)
+        low, high = low / self.widening[0], high * self.widening[1]
         if self.host_time > self.device_time:
             return min(low, self.settings.host_range[0]), max(high, self.settings.host_range[1])
         return low, high

@@ -113,7 +113,17 @@ def price(
             raise InputError("the textbook has neither host_interval nor calibration; use model='calibrated'")
         return _textbook(plan, profile, mode, repeats, own)
     sets = _sets(inputs, repeats if mode == "graph" else 1.0)
-    return _calibrated(plan, profile, mode, owner, sets, repeats, calibration, own, fate)
+    return _calibrated(
+        plan,
+        profile,
+        mode=mode,
+        path=owner,
+        sets=sets,
+        repeats=repeats,
+        calibration=calibration,
+        own=own,
+        outputs=fate,
+    )
 
 
 def _optional(name: str, value: float | None, low: float, high: float, unit: str) -> float | None:
@@ -149,6 +159,7 @@ def _textbook(
 def _calibrated(
     plan: FusionPlan,
     profile: HardwareProfile,
+    *,
     mode: str,
     path: str,
     sets: float,
@@ -195,7 +206,7 @@ def _calibrated(
         plan=plan,
         kernels_run=tuple(kernels),
         settings=settings,
-        spread=rates.spread(path),
+        spread=lambda bound: rates.spread(path, bound),
         widening=kernel_files.widening(record),
         correlation=rates.correlation,
         peak_memory=float(peak_memory(plan)),
