@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 FALLBACK: Final = {
     "pool": "strided2_16",
     "conv_odd": "conv_rare16",
-    "pointwise_odd": "pointwise",
     "concat_strided": "strided2_16",
-    "sum_split": "sum_block",
     "parts": "gen_loop16",
 }
 """A row that stands in for classes whose name begins so."""
@@ -93,10 +91,13 @@ class KernelRates(_Record):
         return rates_of(row.rates) if row is not None else Rates()
 
     def _stand_in(self, name: str) -> str:
-        """Return the class that stands in for one that was not measured, by what their names begin with."""
+        """Return the class that stands in for one that was not measured, by what their names say."""
         for stem, near in FALLBACK.items():
             if name.startswith(stem) and near in self.rows:
                 return near
+        even = name.replace("_odd", "")
+        if even in self.rows:
+            return even
         stem = name.rstrip("0123456789_").removesuffix("_odd")[:STEM]
         return next((other for other in self.rows if other.startswith(stem)), "")
 
