@@ -1,0 +1,376 @@
+"""Kernels that a compiler generates for groups: persistent, looped and split rows, loops, gathers, by hand."""
+
+import pytest
+
+from fusesim.builder import Builder
+from fusesim.lowering.counting import CODE, SECTOR, SLOTS, arithmetic, needed_shares
+from fusesim.lowering.passes import ONLINE_SLOTS, WELFORD, pass_levels, passes, running_slots
+from fusesim.lowering.row_loops import RowShape, row_shape
+
+
+def chain(*names, shape=(1000, 1024), dtype="bf16"):
+    def build(b):
+        x = b.input(*shape, dtype=dtype)
+        for name in names:
+            x = b.op(name, x)
+        return x
+
+    return build
+
+
+def centred(*shape, dtype="bf16"):
+    """x - mean(x) over rows."""
+
+    def build(b):
+        x = b.input(*shape, dtype=dtype)
+        return b.op("sub", x, b.reduce("mean", x, [-1], keepdim=True))
+
+    return build
+
+
+def softened(*shape, dtype="bf16"):
+    """Softmax step by step: a maximum, powers, their sum, a division."""
+
+    def build(b):
+        x = b.input(*shape, dtype=dtype)
+        powers = b.op("exp", b.op("sub", x, b.reduce("amax", x, [-1], keepdim=True)))
+        return b.op("div", powers, b.reduce("sum", powers, [-1], keepdim=True))
+
+    return build
+
+
+def summed(*shape, dims=(-1,), dtype="bf16"):
+    return lambda b: b.reduce("sum", b.input(*shape, dtype=dtype), list(dims))
+
+
+def test_a_chain_is_one_loop_that_reads_and_writes_once(generated):
+    (loop,) = generated(chain("neg", "exp", "tanh", "relu"))
+    size = 1000 * 1024 * 2
+    assert loop.row == "gen_loop16"
+    assert (loop.bytes_read, loop.bytes_written) == (size, size)
+    assert loop.blocks == 1000  # 1024 values a block of 128 threads
+    # neg 1, exp 8, tanh 24, relu 1 and a load and a store
+    assert loop.slots == pytest.approx(generated(chain("neg"))[0].slots + SLOTS["exp"] + SLOTS["tanh"] + 1, abs=1.0)
+
+
+@pytest.mark.parametrize(
+    ("elements", "blocks"),
+    [
+        (9000, 36),  # 256 a block, no fewer
+        (100_000, 196),  # 100 000 / 128 = 781: 512 a block
+        (10_000_000, 9766),  # 1024 a block, no more
+    ],
+)
+def test_blocks_of_a_loop_grow_with_it(generated, elements, blocks):
+    (loop,) = generated(chain("neg", shape=(elements,)))
+    assert loop.blocks == blocks
+
+
+@pytest.mark.parametrize(
+    ("elements", "dtype", "row"),
+    [
+        (9000, "bf16", "gen_loop16"),  # 18 000 bytes are a multiple of 8
+        (9001, "bf16", "gen_loop_odd16"),
+        (9002, "bf16", "gen_loop_odd16"),
+        (9002, "fp32", "gen_loop32"),
+        (9001, "fp32", "gen_loop_odd32"),
+    ],
+)
+def test_odd_sizes_load_value_by_value(generated, elements, dtype, row):
+    (loop,) = generated(chain("neg", shape=(elements,), dtype=dtype))
+    assert loop.row == row
+
+
+def test_an_odd_row_makes_a_loop_odd(generated):
+    def build(columns):
+        return lambda b: b.op("add", b.input(8, columns, dtype="bf16"), b.input(columns, dtype="bf16"))
+
+    assert generated(build(1001))[0].row == "gen_loop_odd16"
+    assert generated(build(1004))[0].row == "gen_loop16"
+
+
+def test_a_turned_operand_has_a_class_of_its_own(generated):
+    def build(b):
+        turned = b.permute(b.input(512, 300, dtype="bf16"), [1, 0])
+        return b.op("add", turned, b.input(300, 512, dtype="bf16"))
+
+    assert generated(build)[0].row == "gen_turned16"
+
+
+def test_a_turned_row_of_few_values_is_read_whole(generated):
+    def build(b):
+        turned = b.permute(b.input(4, 3000, dtype="bf16"), [1, 0])
+        return b.op("add", b.input(3000, 4, dtype="bf16"), turned)
+
+    assert generated(build)[0].row == "gen_loop16"
+
+
+def test_kernels_by_hand_have_a_class_of_their_own(generated):
+    assert generated(chain("neg"), path="cuda")[0].row == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "blocks", "threads"),
+    [
+        (12_000, 256, 3000, 32),  # many rows: 1024 values, four rows, to a warp
+        (12_000, 1024, 12_000, 32),
+        (400, 500, 400, 128),  # few: a block each
+        (400, 1000, 400, 256),
+    ],
+)
+def test_short_rows_stay_on_chip(generated, rows, columns, blocks, threads):
+    (held,) = generated(centred(rows, columns))
+    assert held.row == "gen_held16"
+    assert (held.blocks, held.threads) == (blocks, threads)
+    assert held.bytes_read == held.bytes_written == rows * columns * 2  # once
+    assert held.again == 0
+
+
+def test_a_held_row_is_padded_to_a_power_of_two(generated):
+    (held,) = generated(centred(12_000, 300))
+    assert held.elements == 12_000 * 512
+    assert generated(centred(12_000, 301))[0].row == "gen_held_odd16"  # 602 bytes
+
+
+@pytest.mark.parametrize(
+    ("build", "times"),
+    [
+        (centred(4000, 4096), 2),  # the mean, then x again
+        (softened(4000, 4096), 2),  # maximum and sum of powers share a pass
+        (lambda b: b.reduce("sum", b.op("exp", b.input(4000, 4096, dtype="bf16")), [-1]), 1),
+    ],
+)
+def test_long_rows_are_looped_over_once_per_pass(generated, build, times):
+    (looped,) = generated(build)
+    size = 4000 * 4096 * 2
+    assert looped.row == "gen_rows_16"
+    assert looped.joins == times
+    assert looped.bytes_read == times * size
+    assert looped.again == (times - 1) * size
+    assert looped.steps == times * 2  # 2048 values a step
+    assert (looped.blocks, looped.threads) == (4000, 512)
+
+
+def test_two_rows_share_a_block_up_to_2048_values(generated):
+    assert generated(centred(4000, 2048))[0].blocks == 2000
+    assert generated(centred(4000, 2049))[0].blocks == 4000
+    assert generated(centred(4000, 2049))[0].row == "gen_rows_odd_16"
+
+
+def test_a_partly_empty_step_takes_as_long(generated):
+    (looped,) = generated(centred(4000, 2560))
+    assert looped.elements == 4000 * 4096  # two steps of 2048
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "parts"),
+    [
+        (200, 16_384, 2),  # 8192 a part: 400 blocks
+        (4, 32_768, 8),  # 4 x 4 parts are fewer than half of the SMs: 4096 a part
+    ],
+)
+def test_few_long_rows_are_reduced_in_two_stages(generated, rows, columns, parts):
+    first, last = generated(summed(rows, columns))
+    assert (first.row, last.row) == ("gen_parts16", "gen_last")
+    assert first.blocks == rows * parts
+    assert first.bytes_read == rows * columns * 2
+    assert first.bytes_written == last.bytes_read == 4 * rows * parts  # fp32
+    assert last.bytes_written == rows * 2
+    assert last.elements == rows * parts
+
+
+def test_rows_that_fill_the_device_are_not_split(generated):
+    (looped,) = generated(summed(264, 16_384))  # twice 132 SMs
+    assert looped.row == "gen_rows_16"
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "kernels"),
+    [
+        (256, 4096, 1),  # no more than 256 values meet
+        (4096, 8192, 1),  # results enough
+        (4096, 1024, 2),
+    ],
+)
+def test_columns_are_split_where_results_are_few(generated, rows, columns, kernels):
+    made = generated(summed(rows, columns, dims=(0,)))
+    assert len(made) == kernels
+    assert made[0].row == "gen_columns16"
+    assert made[0].bytes_read == rows * columns * 2
+    if kernels == 2:
+        assert made[1].bytes_read == 4 * 1024 * 32  # 32 parts of 128 values
+
+
+def test_two_reductions_of_the_same_rows_are_one_kernel(generated):
+    def build(b):
+        x = b.input(4000, 4096, dtype="bf16")
+        return b.reduce("amax", x, [-1]), b.reduce("amin", x, [-1])
+
+    (looped,) = generated(build)
+    assert looped.joins == 1
+    assert looped.bytes_read == 4000 * 4096 * 2
+    assert looped.bytes_written == 2 * 4000 * 2
+
+
+def test_a_concatenation_of_eight_is_one_kernel_of_nine_is_nine(generated):
+    def build(count):
+        return lambda b: b.concat([b.input(64, 128, dtype="bf16") for _ in range(count)], -1)
+
+    assert len(generated(build(8))) == 1
+    made = generated(build(9))
+    assert len(made) == 9
+    assert all(one.bytes_read == one.bytes_written == 64 * 128 * 2 for one in made)
+
+
+def test_a_gather_reads_only_what_it_names(generated):
+    def rows(b):
+        table, index = b.input(32_000, 4096, dtype="bf16"), b.input(64, dtype="int64")
+        return b.op("exp", b.embedding(table, index))
+
+    (loop,) = generated(rows)
+    assert loop.bytes_read == 64 * 4096 * 2 + 64 * 8
+    assert loop.bytes_written == 64 * 4096 * 2
+
+
+def test_an_element_costs_a_sector_and_no_more_is_computed_than_is_named(generated):
+    def elements(b):
+        x, index = b.input(4096, 32_000, dtype="bf16"), b.input(4096, 1, dtype="int64")
+        return b.gather("gather", b.op("exp", x), [index], (4096, 1), dim=1)
+
+    (loop,) = generated(elements)
+    # one value of 32 000 in each row, a sector of 32 B each; and the index
+    assert loop.bytes_read == pytest.approx(4096 * SECTOR + 4096 * 8)
+    b = Builder("named")
+    b.output(elements(b))
+    graph = b.graph()
+    shares = needed_shares(graph, graph.paid_nodes, set(graph.outputs))
+    assert shares[graph.paid_nodes[0].name] == pytest.approx(1 / 32_000)
+
+
+def test_groups_without_an_index_compute_everything():
+    b = Builder("plain")
+    b.output(b.op("exp", b.input(10)))
+    graph = b.graph()
+    assert needed_shares(graph, graph.paid_nodes, set(graph.outputs)) == {}
+
+
+def test_the_first_random_numbers_have_a_kernel_of_seeds(generated):
+    def build(b):
+        x = b.input(1000, 1024, dtype="bf16")
+        noise = b.tensor((1000, 1024), "fp32", stem="noise")
+        b.node("rand", [], [noise])
+        return b.op("mul", x, noise)
+
+    seeds, loop = generated(build)
+    assert seeds.name == "seeds"
+    assert seeds.bytes_written == 8
+    assert loop.row == "gen_loop32"
+
+
+def test_a_product_keeps_its_library_and_takes_an_epilogue_in(generated):
+    def build(b):
+        return b.op("relu", b.matmul(b.input(1024, 512, dtype="bf16"), b.input(512, 256, dtype="bf16")))
+
+    made = generated(build)
+    assert made[-1].row == "matmul16"
+    assert made[-1].bytes_read == 2 * (1024 * 512 + 512 * 256)
+    assert made[-1].bytes_written == 2 * 1024 * 256  # the result of relu alone
+    assert len(made[-1].nodes) == 2
+
+
+def test_an_empty_group_launches_nothing(generated):
+    assert generated(chain("neg", shape=(0, 4))) == []
+
+
+def arithmetic_of(build, elements, rows=0):
+    b = Builder("counted")
+    b.output(build(b))
+    graph = b.graph()
+    return arithmetic(graph, graph.paid_nodes, elements, rows=rows)
+
+
+def test_arithmetic_counts_what_broadcasts_again():
+    def build(b):
+        return b.op("mul", b.input(1000, 64), b.op("exp", b.input(1000, 1)))
+
+    whole = arithmetic_of(build, 64_000)
+    per_row = arithmetic_of(build, 64_000, rows=1000)
+    # a loop computes the power at each of 64 values of a row, a kernel over rows once per row
+    assert whole.slots == pytest.approx(SLOTS["exp"] + 1)
+    assert per_row.slots == pytest.approx(SLOTS["exp"] / 64 + 1)
+    assert whole.flops == per_row.flops == 1000 + 64_000
+
+
+def test_code_that_few_values_run_is_written_out_all_the_same():
+    found = arithmetic_of(chain("sin"), 1000 * 1024)
+    assert found.code == CODE["sin"]
+    assert found.slots == SLOTS["sin"]
+
+
+def levels_of(build):
+    b = Builder("passes")
+    made = build(b)
+    b.output(*(made if isinstance(made, tuple) else (made,)))
+    graph = b.graph()
+    return graph, pass_levels(graph, graph.paid_nodes)
+
+
+def test_ops_wait_for_the_reductions_that_they_need():
+    graph, levels = levels_of(centred(100, 4096))
+    assert [levels[node.name] for node in graph.paid_nodes] == [0, 1]  # mean, subtraction
+    graph, levels = levels_of(softened(100, 4096))
+    # amax 0; subtraction and exp 1; sum 0 with the maximum; division 1
+    assert [levels[node.name] for node in graph.paid_nodes] == [0, 1, 1, 0, 1]
+
+
+def test_a_variance_after_a_mean_takes_a_second_pass():
+    def build(b):
+        x = b.input(100, 4096)
+        around = b.op("sub", x, b.reduce("mean", x, [-1], keepdim=True))
+        return b.reduce("mean", b.op("mul", around, around), [-1])
+
+    graph, levels = levels_of(build)
+    assert [levels[node.name] for node in graph.paid_nodes] == [0, 1, 1, 1]
+    every = passes(graph, graph.paid_nodes, levels, set(graph.outputs), 100 * 4096)
+    assert [sorted(node.kind for node in ops) for ops in every] == [["mean"], ["mean", "mul", "sub"]]
+
+
+def test_running_reductions_take_more_than_plain_ones():
+    def running(build):
+        b = Builder("running")
+        made = build(b)
+        b.output(*(made if isinstance(made, tuple) else (made,)))
+        graph = b.graph()
+        return running_slots(graph, graph.paid_nodes)
+
+    assert running(summed(100, 4096)) == 0
+    assert running(lambda b: b.reduce("var", b.input(100, 4096), [-1])) == WELFORD
+    assert running(softened(100, 4096)) == ONLINE_SLOTS  # the sum is corrected where the maximum grows
+
+
+def test_a_maximum_beside_an_unrelated_sum_is_plain():
+    def build(b):
+        x = b.input(100, 4096)
+        return b.reduce("amax", x, [-1]), b.reduce("sum", x, [-1])
+
+    b = Builder("beside")
+    b.output(*build(b))
+    graph = b.graph()
+    assert running_slots(graph, graph.paid_nodes) == 0
+
+
+def test_the_shape_of_a_reduction():
+    b = Builder("shapes")
+    x = b.input(4, 1, 6, 8)
+    made = [b.reduce("sum", x, dims) for dims in ([-1], [0], [2, 3], [0, 1, 2, 3], [1])]
+    b.output(*made)
+    graph = b.graph()
+    found = [row_shape(graph, graph.producers[tensor.name]) for tensor in made]
+    assert found == [
+        RowShape(24, 8, outer=False),
+        RowShape(48, 4, outer=True),
+        RowShape(4, 48, outer=False),
+        RowShape(1, 192, outer=False),
+        RowShape(192, 1, outer=False),  # a dimension of one value
+    ]
+    assert found[0].elements == 192
