@@ -72,6 +72,8 @@ def _page(server: Flask, page: Page) -> Dash:
     app = _dash(server, page.path, page.title, index)
     app.layout = page.layout
     callbacks.register_page(app, page)
+    if page.routes is not None:
+        page.routes(server)
     return app
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dash.development.base_component import Component
+    from flask import Flask
 
 MENU: Final = (
     ("/", "Chain"),
@@ -31,7 +32,8 @@ class Page:
     """One page.
 
     `bench` is the HTML of what stands around the charts, `below` of what follows. `charts` are the charts' ids.
-    `respond` answers a request: charts by id, and all else that the page shows. `look` is a class of the bench.
+    `respond` answers a request: charts by id, and all else that the page shows. `look` is a class of the bench. `routes`
+    adds addresses besides.
     """
 
     path: str
@@ -43,6 +45,7 @@ class Page:
     layout: Component
     charts: tuple[str, ...]
     respond: Callable[[Any], dict[str, Any]]
+    routes: Callable[[Flask], None] | None = None
 
 
 def navigation(path: str) -> str:

@@ -48,7 +48,6 @@ NO_SCRIPT: Final = "There is no script at this address."
 REFUSALS: Final = {
     HTTPStatus.NOT_FOUND: "There is nothing at this address.",
     HTTPStatus.METHOD_NOT_ALLOWED: "This address does not answer this kind of request.",
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"The request is longer than {MAX_REQUEST // 1024} KiB.",
 }
 """What is said where the reason is the status alone."""
 
@@ -116,6 +115,8 @@ def _refuse_in_a_sentence(server: Flask) -> None:
     def refuse(error: HTTPException) -> Response:
         answer = error.get_response(request.environ)
         said = REFUSALS.get(HTTPStatus(answer.status_code), error.description or answer.status)
+        if answer.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            said = f"The request is longer than {(request.max_content_length or 0) // 1024} KiB."
         allowed = answer.headers.get("Allow")
         return _sentence(said, answer.status_code, {"Allow": allowed} if allowed else {})
 

@@ -231,6 +231,7 @@
             askForMore();
         }
         document.body.dataset.answered = String(answer.serial);
+        document.dispatchEvent(new CustomEvent("answered"));
         send();
     }
 
@@ -262,7 +263,10 @@
         for (const group of all(".switch")) {
             group.setAttribute("role", "radiogroup");
             group.setAttribute("aria-labelledby", `${group.id}-label`);
-            group.querySelectorAll("[role=option]").forEach((option) => option.removeAttribute("role"));
+            for (const option of group.querySelectorAll("[role=option], [aria-selected]")) {
+                option.removeAttribute("role");
+                option.removeAttribute("aria-selected"); // says nothing about a radio button, which is checked
+            }
         }
         for (const alert of all(".problem")) {
             for (const input of alert.parentElement.querySelectorAll("input[type=text], [role=slider]")) {
@@ -276,7 +280,9 @@
         for (const panel of document.querySelectorAll(".controls:not([data-watched])")) {
             panel.dataset.watched = "yes";
             panel.addEventListener("submit", (event) => event.preventDefault());
-            new MutationObserver(nameControls).observe(panel, {childList: true, characterData: true, subtree: true});
+            new MutationObserver(nameControls).observe(panel, {
+                childList: true, characterData: true, subtree: true, attributeFilter: ["aria-selected"],
+            });
             nameControls();
         }
     }

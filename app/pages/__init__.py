@@ -7,7 +7,8 @@ from typing import Final
 from .accuracy import accuracy
 from .devices import devices
 from .plans import plans
+from .program import program
 from .roofline import roofline
 
-PAGES: Final = (roofline, plans, accuracy, devices)
+PAGES: Final = (roofline, plans, program, accuracy, devices)
 """What makes each page but the chain's from a catalogue of devices."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from importlib import resources
+from pathlib import Path
 
 import pytest
 from selenium.common.exceptions import StaleElementReferenceException
@@ -12,9 +13,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from app import fields
+
 pytestmark = pytest.mark.browser
 
-PAGES = ("roofline", "plans", "accuracy", "devices")
+PAGES = ("roofline", "plans", "program", "accuracy", "devices")
+SAMPLE = Path(fields.__file__).parent / "data" / "samples" / "decode.json.gz"
 SIZES = {"phone": (360, 740), "desktop": (1440, 900)}
 AXE = """
 const done = arguments[arguments.length - 1];
@@ -135,7 +139,7 @@ def test_the_lesson_asks_before_it_answers(page, path):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_malformed_address_is_noted(page, path):
-    page.open(f"{path}/?device=nope&first=nope&suite=nope")
+    page.open(f"{path}/?device=nope&first=nope&suite=nope&sample=nope")
     page.until(lambda: "The address" in page.text("url-problem"))
 
 
@@ -201,3 +205,93 @@ def test_a_step_of_a_slider_is_on_screen_soon(page):
         page.until(lambda before=before: page.text("unfused-time") != before)
         taken.append(time.monotonic() - start)
     assert statistics.median(taken) < 1.0  # some 0.1 s here; a wide limit for a busy machine
+
+
+def test_a_file_is_handed_in_and_follows_the_settings(page, tmp_path):
+    page.open("program/")
+    mine = tmp_path / "mine.json.gz"
+    mine.write_bytes(SAMPLE.read_bytes())
+    page.find("#upload").send_keys(str(mine))
+    page.until(lambda: page.text("program-name").startswith("mine.json.gz, recorded on NVIDIA H200"))
+    page.until(lambda: page.query() == "?sample=file")
+    before = page.text("unfused-time")
+    page.script(
+        "const menu = document.getElementById('device'); menu.value = 't4';"
+        "menu.dispatchEvent(new Event('change', {bubbles: true}));"
+    )
+    page.until(lambda: "priced for NVIDIA T4" in page.text("program-name"))
+    assert page.text("unfused-time") != before
+
+
+def test_a_file_that_is_refused_says_why_and_the_picture_stays(page, tmp_path):
+    page.open("program/")
+    before, rows = page.text("unfused-time"), page.text("ranking-table")
+    wrong = tmp_path / "wrong.json"
+    wrong.write_bytes(b"PK\x03\x04 no trace")
+    page.find("#upload").send_keys(str(wrong))
+    page.until(lambda: "is a zip archive" in page.text("sample-problem"))
+    assert (page.text("unfused-time"), page.text("ranking-table")) == (before, rows)
+    page.browser.get_log("browser")  # Chromium notes an answer of 422 by itself
+
+
+def test_a_copy_of_a_device_is_edited_by_key(page):
+    page.open("devices/")
+    page.until(lambda: page.browser.find_elements(By.ID, "edit:cache.l2"))
+    entry = page.browser.find_element(By.ID, "edit:cache.l2")
+    page.script("arguments[0].scrollIntoView({block: 'center'})", entry)
+    entry.send_keys(Keys.CONTROL, "a")
+    entry.send_keys("71 MiB", Keys.ENTER)
+    page.until(lambda: "71.0" in page.text("copy-file"))
+    page.until(lambda: "edits=cache.l2" in page.query())
+    page.browser.back()
+    page.until(lambda: "71.0" not in page.text("copy-file"))
+
+
+def test_devices_are_overlaid(page):
+    page.open("roofline/")
+    page.script(
+        "const menu = document.getElementById('second'); menu.value = 'rtx-4090';"
+        "menu.dispatchEvent(new Event('change', {bubbles: true}));"
+    )
+    page.until(lambda: "RTX 4090" in page.text("roof-key"))
+    page.until(lambda: page.query() == "?second=rtx-4090")
+
+
+def test_measurements_are_chosen(page):
+    page.open("accuracy/")
+    before = page.text("cases")
+    page.click("#what input[value=savings]")
+    page.until(lambda: page.text("cases") != before)
+    page.until(lambda: page.query() == "?what=savings")
+
+
+def test_a_table_is_saved_with_its_exact_numbers(page):
+    page.open("roofline/")
+    made = page.script(
+        "const cells = [...document.querySelectorAll('#kernels-table tbody tr')];"
+        "return cells[0].querySelector('td[data-exact]').dataset.exact"
+    )
+    assert float(made) > 0
+    page.script(
+        "window.kept = []; URL.createObjectURL = (blob) => { window.kept.push(blob); return '#'; };"
+        "document.querySelector('[data-csv=kernels-table]').click();"
+    )
+    text = page.browser.execute_async_script("const done = arguments[0]; window.kept[0].text().then(done)")
+    assert text.startswith("Kernel,Side,FLOP/B")
+    assert made in text
+
+
+def test_a_chart_is_saved_as_a_drawing(page):
+    page.open("plans/")
+    page.script("window.kept = []; window.Plotly.downloadImage = (part, options) => window.kept.push(options);")
+    page.click("figure.timeline-chart .save button:nth-child(2)")
+    page.until(lambda: page.script("return window.kept.length") == 1)
+    assert page.script("return window.kept[0].format") == "svg"
+
+
+def test_the_chain_page_is_accessible_too(page, axe):
+    page.browser.get(page.address)
+    page.until(lambda: page.script("return document.body.dataset.answered"))
+    page.script(axe)
+    page.until(lambda: page.script("return !document.querySelector('.switch [aria-selected]')"))
+    assert page.browser.execute_async_script(AXE) == []
