@@ -108,7 +108,7 @@ def main():
     text = f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n], "ablation": [\n{table}\n]}}\n'
     json.loads(text)
     OUT.write_text(text, encoding="utf-8")
-    print(f"{OUT.name}: {len(cases)} cases, {len(text) / 1000:.0f} kB")  # noqa: T201 - a command
+    print(f"{OUT.name}: {len(cases)} cases, {len(text) / 1000:.0f} kB")
 
 
 if __name__ == "__main__":
