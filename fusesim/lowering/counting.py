@@ -35,9 +35,6 @@ SLOTS: Final = {
 """Instructions per value where Triton's differ from those of `fusesim.kinds`: its device library is another. From six
 of each in a row on 20 million values in fp32, where issue binds (h200_generated_more.json)."""
 
-CODE: Final = {"sin": 130.0, "cos": 130.0}
-"""Instructions of an op's code where most of them run for few values only: the reduction of large angles."""
-
 SECTOR: Final = 32.0
 """Bytes that memory hands out at once; an element that an index names costs one. [B]"""
 
@@ -52,15 +49,13 @@ NAMED: Final = 4
 class Arithmetic:
     """What a group issues per value.
 
-    `slots` instructions, `special` functions, `serial` dependent cycles of one value, and `code` instructions written
-    out for it; `flops` are the whole group's.
+    `slots` instructions, `special` functions, and `serial` dependent cycles of one value; `flops` are the whole group's.
     """
 
     slots: float
     special: float
     serial: float
     flops: float
-    code: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +166,7 @@ def arithmetic(
     graph: Graph, nodes: Sequence[Node], elements: float, shares: dict[str, float] | None = None, rows: int = 0
 ) -> Arithmetic:
     """Add up what ops issue, per value of a loop over `elements`, of which `rows` begin a row each."""
-    slots = special = serial = flops = code = 0.0
+    slots = special = serial = flops = 0.0
     for node in nodes:
         names = node.outputs if node.family == "gather" else (*node.inputs, *node.outputs)
         size = max(graph.tensors[name].elements for name in names)
@@ -179,13 +174,11 @@ def arithmetic(
         if node.family == "pointwise" and node.outputs and not once_per_row(graph, node, rows):
             part = max(part, 1.0)  # a value that broadcasts is computed again wherever it is read
         part *= (shares or {}).get(node.name, 1.0)
-        issued = SLOTS.get(node.kind, node.row.slots)
-        slots += issued * part
-        code += CODE.get(node.kind, issued) * part
+        slots += SLOTS.get(node.kind, node.row.slots) * part
         special += node.row.special * part
         serial += node.row.serial * (size >= elements)
         flops += graph.flops(node)
-    return Arithmetic(slots, special, serial, flops, code)
+    return Arithmetic(slots, special, serial, flops)
 
 
 def once_per_row(graph: Graph, node: Node, rows: int) -> bool:

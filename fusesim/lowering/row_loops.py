@@ -107,7 +107,7 @@ def _held(part: Part, shape: RowShape) -> Launch:
         slots=known.slots + len(part.reads) + len(part.writes),
         special=known.special,
         chain=padded * per_block / threads,
-        code=known.code * padded * per_block / threads,
+        code=known.slots * padded * per_block / threads,
         arithmetic=known.flops,
     )
 
@@ -121,7 +121,7 @@ def _looped(part: Part, shape: RowShape, levels: dict[str, int], sms: int) -> La
     blocks = max(ceil(shape.rows, per_block), 1.0)
     return Launch(
         name=part.title,
-        row=f"gen_rows{odd_rows(graph, part.inputs, shape.columns)}_{part.wide}",
+        row=f"gen_rows{_kind_of_loop(part, shape)}_{part.wide}",
         nodes=part.names,
         reads=part.reads,
         writes=part.writes,
@@ -138,6 +138,16 @@ def _looped(part: Part, shape: RowShape, levels: dict[str, int], sms: int) -> La
         special=work.special,
         arithmetic=sum(graph.flops(node) for node in part.nodes),
     )
+
+
+def _kind_of_loop(part: Part, shape: RowShape) -> str:
+    """Return what tells loops over rows apart: a running variance, rows not on 16 bytes, two rows in a block.
+
+    A running variance goes through another layout than loads do, by way of shared memory (8 to 16 KiB a block).
+    """
+    running = "_running" if any(node.kind in {"var", "var_mean"} for node in part.reductions) else ""
+    odd = odd_rows(part.graph, part.inputs, shape.columns)
+    return running + (odd or ("_short" if shape.columns <= TILE else ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

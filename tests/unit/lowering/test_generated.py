@@ -3,7 +3,7 @@
 import pytest
 
 from fusesim.builder import Builder
-from fusesim.lowering.counting import CODE, SECTOR, SLOTS, arithmetic, needed_shares
+from fusesim.lowering.counting import SECTOR, SLOTS, arithmetic, needed_shares
 from fusesim.lowering.passes import ONLINE_SLOTS, WELFORD, pass_levels, passes, running_slots
 from fusesim.lowering.row_loops import RowShape, row_shape
 
@@ -299,12 +299,6 @@ def test_arithmetic_counts_what_broadcasts_again():
     assert whole.slots == pytest.approx(SLOTS["exp"] + 1)
     assert per_row.slots == pytest.approx(SLOTS["exp"] / 64 + 1)
     assert whole.flops == per_row.flops == 1000 + 64_000
-
-
-def test_code_that_few_values_run_is_written_out_all_the_same():
-    found = arithmetic_of(chain("sin"), 1000 * 1024)
-    assert found.code == CODE["sin"]
-    assert found.slots == SLOTS["sin"]
 
 
 def levels_of(build):
