@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 WORSE: Final = 1.02
 """A kernel that takes longer than those it replaces by less than this factor takes as long."""
 
+SHORT: Final = 1.5
+"""By how much the blocks of a kernel have to take longer than its bytes to be worth a sentence."""
+
 FEW: Final = 3
 """Kernels that are named; more are counted."""
 
@@ -158,3 +161,18 @@ def _reason(comparison: Comparison, loss: Loss, kernel: Kernel) -> str:
     if whole:
         said.append(f"the framework's own kernels for {', '.join(whole[:FEW])} are quicker")
     return "; ".join(said)
+
+
+def short_blocks(run: PlanRun) -> list[str]:
+    """Say which kernels give too little to each block, such as short rows: a block takes its time whatever is in it."""
+    found = []
+    for kernel in run.kernels_run:
+        own, launch = kernel.time, kernel.launch
+        many = launch.blocks > (run.limits.sms or 1) * launch.resident
+        if many and own.waves > SHORT * max(own.dram, own.cache, own.issue):
+            each, blocks = (
+                units.format_count(max(round(n), 1)) for n in (launch.elements / launch.blocks, launch.blocks)
+            )
+            waves, moved = (units.format_quantity(t, units.TIME) for t in (own.waves, max(own.dram, own.cache)))
+            found.append(f"{launch.name} runs {blocks} blocks of {each} values: they take {waves}, its bytes {moved}")
+    return found[:FEW]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fusesim import units
 from fusesim.decompose import RULES
 from fusesim.explain import BOUND_IN_WORDS
-from fusesim.plan_losses import losing_kernels, spilled
+from fusesim.plan_losses import losing_kernels, short_blocks, spilled
 from fusesim.plan_run import PlanRun
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def plan_sentences(plan: FusionPlan, price: Price) -> list[str]:
     """
     return [
         *binds(price),
+        *short(price),
         *served(price),
         *launches(price),
         *spills(plan, price),
@@ -65,6 +66,8 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
         *moved(comparison),
         *(f"unfused: {sentence}" for sentence in binds(unfused)),
         *(f"fused: {sentence}" for sentence in binds(fused)),
+        *(f"unfused: {sentence}" for sentence in short(unfused)),
+        *(f"fused: {sentence}" for sentence in short(fused)),
         *fewer_launches(comparison),
         *(f"unfused: {sentence}" for sentence in host(unfused)),
         *(f"fused: {sentence}" for sentence in host(fused)),
@@ -144,6 +147,11 @@ def binds(price: Price) -> list[str]:
         return [f"{every} bound by {BOUND_IN_WORDS[name]}, {_time(sum(times))}"]
     listed = (f"{len(times)} by {BOUND_IN_WORDS[name]} ({_time(sum(times))})" for name, times in order)
     return [f"{counted(_kernels(price), 'kernel')}, bound {', '.join(listed)}"] if order else []
+
+
+def short(price: Price) -> list[str]:
+    """Say which kernels have too little to do per block."""
+    return short_blocks(price.parts) if isinstance(price.parts, PlanRun) else []
 
 
 def served(price: Price) -> list[str]:

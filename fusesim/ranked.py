@@ -243,6 +243,23 @@ def _bound(run: PlanRun, kernels: Sequence[Kernel]) -> str:
     return max(totals, key=lambda name: totals[name], default="launch")
 
 
+def _factors(run: PlanRun, bound: str) -> tuple[float, float]:
+    """Return the ends of the 90 % interval of kernels over their time by what binds them, the host left out."""
+    low, high = run.spread(bound)
+    return low / run.widening[0], high * run.widening[1]
+
+
+def _saved(eager: PlanRun, less: float, fewer: float, host: float = 1.0) -> float:
+    """Return what a step loses where its kernels take so much less and are so many fewer. [s].
+
+    `host` is the host's interval over the one that is known.
+    """
+    if eager.settings.mode == "graph":
+        return less
+    issue, interval = eager.host_time * host, eager.settings.interval * host
+    return max(eager.device_time, issue) - max(eager.device_time - less, issue - fewer * interval)
+
+
 def _fusion(sums: _Sums, eager: PlanRun, fused: PlanRun) -> Fusion:
     """Return a row: what the step loses where this fusion alone is made.
 
@@ -252,8 +269,7 @@ def _fusion(sums: _Sums, eager: PlanRun, fused: PlanRun) -> Fusion:
     host counts, and the host issues fewer launches.
     """
     device = sums.before - sums.after
-    step = eager.time
-    ends = [eager.interval_factors, fused.interval_factors]
+    ends = [_factors(eager, sums.was), _factors(fused, sums.now)]
     errors = [
         [side * abs(factors[end] - 1) for side, factors in zip((sums.before, sums.after), ends, strict=True)]
         for end in (0, 1)
@@ -261,14 +277,13 @@ def _fusion(sums: _Sums, eager: PlanRun, fused: PlanRun) -> Fusion:
     below = joined(errors[0][0], errors[1][1], eager.correlation)
     above = joined(errors[1][0], errors[0][1], eager.correlation)
     fewer = sums.kernels - sums.own
-
-    def saved(less: float) -> float:
-        if eager.settings.mode == "graph":
-            return less
-        host = eager.host_time - fewer * eager.settings.interval
-        return step - max(eager.device_time - less, host)
-
-    mine = saved(device)
+    mine = _saved(eager, device, fewer)
+    known = [
+        _saved(eager, less, fewer, host)
+        for less in (device - below, device + above)
+        for host in eager.settings.host_range
+    ]
+    step = eager.time
     return Fusion(
         what=sums.what,
         ops=sums.ops,
@@ -278,7 +293,7 @@ def _fusion(sums: _Sums, eager: PlanRun, fused: PlanRun) -> Fusion:
         before=sums.before,
         after=sums.after,
         saved=mine,
-        interval=(saved(device - below), saved(device + above)),
+        interval=(min(mine, *known), max(mine, *known)),
         share=mine / step if step else 0.0,
         speedup=step / (step - mine) if step > mine else 1.0,
         bytes_saved=sums.moved,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fusesim.fusion import FusionPlan
     from fusesim.graph import Graph
     from fusesim.hardware import HardwareProfile
-    from fusesim.plan_run import PlanRun
     from fusesim.ranked import Fusion
     from fusesim.records import Price
 
@@ -158,6 +157,7 @@ def rank(
     launch: str = "stream",
     fused: tuple[str, str] = ("inductor", "inductor"),
     compile_seconds: float | None = None,
+    recorded: str | HardwareProfile | None = None,
     **as_price: Any,
 ) -> Report:
     """Return the fusions of a program that are worth making, and what is left after them and CUDA graphs.
@@ -175,6 +175,8 @@ def rank(
         Strategy and path of the fused side.
     compile_seconds : float, optional
         What compiling takes; what was measured of the path unless given. [s]
+    recorded : str or HardwareProfile, optional
+        Where a trace was recorded, which its times are compared with; `device` unless given.
     **as_price
         Further arguments of `fusesim.price`.
 
@@ -224,7 +226,7 @@ def rank(
         elsewhere=elsewhere,
         remaining=by_bound(run_of(compiled["graph"])),
         compile_seconds=compile_seconds,
-        measured=_measured(program, run_of(eager["graph"])),
+        measured=_measured(program, recorded or device, (plans[0], own), as_price),
         compiled=own == "inductor",
         notes=tuple(dict.fromkeys((*graph.gaps, *getattr(program, "notes", ())))),
     )
@@ -245,12 +247,15 @@ def graph_of(program: Any) -> Graph:
     return graph  # type: ignore[no-any-return]
 
 
-def _measured(program: Graph | Trace, run: PlanRun) -> Measured | None:
-    """Return what a trace with times shows."""
+def _measured(
+    program: Any, device: str | HardwareProfile, eager: tuple[FusionPlan, str], as_price: dict[str, Any]
+) -> Measured | None:
+    """Return what a trace with times shows, against what its device should take."""
     timeline = getattr(program, "timeline", None)
     if timeline is None:
         return None
-    launched = program.kernels_of  # type: ignore[union-attr]
+    launched = program.kernels_of
+    run = run_of(price(eager[0], device=device, path=eager[1], launch="graph", **as_price))
     times = {op: [(k.name, k.duration or 0.0) for k in kernels] for op, kernels in launched.items()}
     ops = achieved(run, times)
     return Measured(

@@ -150,10 +150,10 @@ def read_measured(path: str | Path) -> MeasuredFile:
             device, rows = _own(file)
         elif _looks_like(table, "us"):
             chains = _Chains.model_validate(table)
-            device, rows = _named_device(chains.meta.get("name"), chains.protocol), list(_chains(chains, file.name))
+            device, rows = named_device(chains.meta.get("name"), chains.protocol), list(_chains(chains, file.name))
         elif _looks_like(table, "stream", "latency", "graph"):
             streams = _Streams.model_validate(table)
-            device, rows = _named_device(streams.protocol), list(_streams(streams, file.name))
+            device, rows = named_device(streams.protocol), list(_streams(streams, file.name))
         else:
             raise MeasurementError(f"{file.name}: not measured chains in a format that fusesim reads")
     except ValidationError as error:
@@ -182,7 +182,7 @@ def _looks_like(table: dict[str, Any], *keys: str) -> bool:
     return any(isinstance(row, dict) and "S" in row and not {*keys}.isdisjoint(row) for row in listed)
 
 
-def _named_device(*texts: object) -> str | None:
+def named_device(*texts: object) -> str | None:
     """Return the first device whose id or alias is a word of a text."""
     known = {name: name for name in device_ids()} | aliases()
     words = (word for text in texts for word in re.findall(r"[\w-]+", str(text).lower()))

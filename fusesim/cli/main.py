@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 import fusesim
+from fusesim.cli import questions
 from fusesim.cli.calibrate import calibrate
 from fusesim.cli.chain import chain
+from fusesim.cli.check import check_command
 from fusesim.cli.devices import devices
 from fusesim.cli.emit import emit_command
 from fusesim.cli.patterns import patterns_command
 from fusesim.cli.plan import plan_command
+from fusesim.cli.programs import hlo_command, onnx_command, torch_command, trace_command
 from fusesim.cli.roofline import roofline
 from fusesim.cli.validate import validate_command
 from fusesim.cli.why import why_command
@@ -27,7 +30,10 @@ if TYPE_CHECKING:
 BAD_INPUT, BAD_USAGE, INTERRUPTED = 1, 2, 130
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=questions.epilogue(),
+)
 @click.version_option(fusesim.__version__, prog_name="fusesim")
 def commands() -> None:
     """Price GPU operations as separate kernels and fused: bytes, microseconds, and why."""
@@ -39,6 +45,11 @@ for command in (
     patterns_command,
     plan_command,
     why_command,
+    trace_command,
+    torch_command,
+    onnx_command,
+    hlo_command,
+    check_command,
     emit_command,
     devices,
     calibrate,

@@ -11,6 +11,7 @@ from fusesim import patterns, plan_records, plan_report, units
 from fusesim.breakeven import break_even, compile_time
 from fusesim.cli import shared
 from fusesim.cli.emit import read_arguments
+from fusesim.cli.told import limit, measured_options, refuse
 from fusesim.errors import InputError, unknown_name
 from fusesim.inputs import MAX_REPEATS, MAX_TIME, choice
 from fusesim.liveness import liveness
@@ -77,6 +78,7 @@ class Asked:
 @click.option("--memory", is_flag=True, help="What is alive kernel by kernel, eager and as planned.")
 @click.option("--timeline", is_flag=True, help="When each kernel is issued, starts and ends.")
 @click.option("--edges", is_flag=True, help="Which tensors are paid, saved, or read again.")
+@measured_options
 @shared.json_option
 def plan_command(*, pattern: str, arguments: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Show which ops of a pattern share a kernel, and what each kernel moves and takes.
@@ -89,12 +91,20 @@ def plan_command(*, pattern: str, arguments: tuple[str, ...], as_json: bool, **o
     fusesim plan swiglu --strategy vertical --explain --compile-seconds "2 s"
     """  # noqa: D301 - \b is click's mark for lines that keep their breaks
     asked = _read(pattern, arguments, options)
+    measured = shared.optional(options["measured"], units.TIME, "--measured", (1e-12, MAX_TIME))
+    most = limit(options["fail_above"])
     graph = asked.graph
     made, price = plan_records.planned(graph, asked.strategy, asked.path, asked.device, asked.as_price)
     wanted = {part for part in PARTS if options[part]}
     if as_json:
         shared.print_json(_record(asked, graph, made, price, wanted))
-        return
+    else:
+        _print(asked, graph, made, price, wanted)
+    refuse(measured, float(price.time), most, f"{asked.pattern} by {asked.strategy}")
+
+
+def _print(asked: Asked, graph: Graph, made: FusionPlan, price: Price, wanted: set[str]) -> None:
+    """Print a plan."""
     out = shared.console()
     out.print(asked.heading, style="bold", soft_wrap=True)
     shared.print_table(out, plan_report.kernel_table(plan_records.kernel_rows(made, price, asked.device)))

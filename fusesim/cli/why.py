@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from fusesim import patterns, units
 from fusesim.cli import shared
 from fusesim.cli.emit import read_arguments
-from fusesim.planning import cost_of
+from fusesim.planning import cost_of, plan
 from fusesim.why import why
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fusesim.graph import Graph
+    from fusesim.hardware import HardwareProfile
     from fusesim.why import Why
+
+COMPILERS: Final = ("vertical", "inductor", "xla", "tvm", "mlir")
+"""Strategies that are asked whether they fuse."""
 
 
 @click.command(name="why")
@@ -45,16 +52,40 @@ def why_command(
     """  # noqa: D301 - \b is click's mark for lines that keep their breaks
     graph = patterns.find(pattern)(**read_arguments(pattern, arguments))
     profile = shared.chosen_device(device, device_file)
+    who = who_fuses(graph, op_a, op_b, profile)
     found = why(graph, op_a, op_b, cost_of(profile, model=shared.model(model)), device=profile)
     if as_json:
         record = asdict(found) | {"saving": found.saving, "loses": found.loses}
-        shared.print_json({"graph": graph.name, "device": profile.id, "model": model} | record)
+        shared.print_json({"graph": graph.name, "device": profile.id, "model": model, "fused_by": who} | record)
         return
     out = shared.console()
-    first, *rest = why_sentences(found)
+    first, *rest = [*why_sentences(found), fused_by(who)]
     out.print(first, style="bold", soft_wrap=True)
     for sentence in rest:
         out.print(f"- {sentence}", soft_wrap=True)
+
+
+def who_fuses(graph: Graph, op_a: str, op_b: str, profile: HardwareProfile) -> dict[str, bool]:
+    """Return which strategies put two ops into one kernel."""
+    found = {}
+    for strategy in COMPILERS:
+        groups = plan(graph, strategy, profile).groups
+        found[strategy] = any(all(_holds(group.nodes, op) for op in (op_a, op_b)) for group in groups)
+    return found
+
+
+def _holds(names: Sequence[str], op: str) -> bool:
+    """Return whether a kernel computes an op, or a part of it."""
+    return any(name.partition("@")[0] == op or name.startswith(f"{op}.") for name in names)
+
+
+def fused_by(who: dict[str, bool]) -> str:
+    """Say which strategies fuse."""
+    sides = {True: "one kernel", False: "kernels of their own"}
+    parts = [
+        f"{sides[side]} under {', '.join(names)}" for side in sides if (names := [s for s in who if who[s] is side])
+    ]
+    return "; ".join(parts)
 
 
 def why_sentences(found: Why) -> list[str]:

@@ -16,7 +16,18 @@ def test_what_fusing_two_ops_buys(run):
     assert (outcome.code, outcome.err) == (0, "")
     verdict, *rest = outcome.out.splitlines()
     assert verdict.startswith("fusing saves ")
-    assert rest == ["- 262.1 kB go from the one to the other", "- one kernel moves 524.3 kB less"]
+    assert rest == [
+        "- 262.1 kB go from the one to the other",
+        "- one kernel moves 524.3 kB less",
+        "- one kernel under vertical, inductor, xla, tvm, mlir",
+    ]
+
+
+def test_which_compilers_fuse_an_epilogue(run):
+    # Inductor leaves products to the library unless it tunes, XLA's library calls take bias and activation
+    printed = json.loads(run("why", "matmul_bias_gelu", "matmul", "gelu", "m=2048", "--json").out)
+    assert printed["fused_by"]["inductor"] is False
+    assert printed["fused_by"]["xla"] is True
 
 
 def test_json_is_what_the_library_returns(run):
