@@ -110,7 +110,15 @@ def test_without_a_neighbour_typical_rates_stand_in():
 
 def test_an_unknown_path_has_the_generated_kernels_interval():
     made = KernelRates.model_validate(record(gen_loop16=3.0))
-    assert made.spread("cuda") == made.spread("inductor") == (0.8, 1.3)
+    assert made.spread("cuda", "dram") == made.spread("inductor", "dram") == (0.8, 1.3)
+
+
+def test_an_interval_is_that_of_what_binds_where_it_was_measured():
+    spreads = {"torch": (0.9, 1.1), "torch/issue": (0.7, 1.4), "inductor": (0.8, 1.3)}
+    stated = {name: {"low": low, "high": high, "cases": 9} for name, (low, high) in spreads.items()}
+    made = KernelRates.model_validate(record(gen_loop16=3.0) | {"spreads": stated})
+    assert made.spread("torch", "issue") == (0.7, 1.4)
+    assert made.spread("torch", "dram") == (0.9, 1.1)
 
 
 def test_what_stands_in_was_measured():
@@ -135,6 +143,26 @@ def test_a_device_that_was_not_measured_has_the_nearest_ones_rates_and_wider_int
     assert kernel_files.find_rates(other).device == "h200-sxm"
     assert kernel_files.widening(calibrations.find_calibration(own, None)) == (1.0, 1.0)
     assert min(kernel_files.widening(calibrations.find_calibration(other, None))) > 1.0
+
+
+def test_a_share_of_the_bandwidth_grows_where_sms_are_fed_less():
+    own, other = (fusesim.device(name) for name in ("h200-sxm", "a100-sxm-80gb"))
+    # 4.8 TB/s for 132 SMs at 1.98 GHz are 18.4 bytes a clock, 2.039 TB/s for 108 at 1.41 are 13.4
+    factor = (4.8e12 / (132 * 1.98e9)) / (2.039e12 / (108 * 1.41e9))
+    assert kernel_files.fed(own) / kernel_files.fed(other) == pytest.approx(factor)
+    measured, carried = kernel_files.find_rates(own), kernel_files.find_rates(other)
+    for name, row in measured.rows.items():
+        share = row.rates.get("share", 1.0)
+        assert carried.rows[name].rates["share"] == pytest.approx(min(share * factor, 1.0))
+        assert carried.find(name).gap == measured.find(name).gap
+
+
+def test_a_share_never_falls_where_sms_are_fed_more():
+    measured = kernel_files.find_rates(fusesim.device("h200-sxm"))
+    carried = kernel_files.carried("h200-sxm", 0.5)
+    assert [row.rates.get("share", 1.0) for row in measured.rows.values()] == [
+        row.rates["share"] for row in carried.rows.values()
+    ]
 
 
 def test_an_installation_without_rates_says_so(monkeypatch):
