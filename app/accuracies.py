@@ -74,7 +74,8 @@ def texts(view: AccuracyView) -> dict[str, str]:
         COVERAGE: percent(whole.coverage),
         CASES: str(whole.cases),
         ids.SENTENCE: (
-            f"Of {whole.cases} {what} that no parameter was fitted on, half are predicted within {percent(whole.median)} and "
+            f"Of {whole.cases} {what} that no parameter was fitted on, half are predicted within "
+            f"{percent(whole.median)} and "
             f"nine in ten within {percent(whole.p90)}; {percent(whole.coverage)} lie in their 90 % interval."
         ),
         ids.CALL: call(),
@@ -144,7 +145,7 @@ def deviations(view: AccuracyView) -> Figure:
     """Deviation of predicted from measured against what was measured."""
     shown = [case.measured for case in view.cases if case.measured > 0]
     low, high = decades([shown or [1e-6]])
-    most = min(max(max(abs(case.deviation) for case in view.cases), 0.05), 1.0)
+    most = min(max(0.05, *(abs(case.deviation) for case in view.cases)), 1.0)
     layout = frame("Deviation")
     layout["xaxis"] = axis("measured", [low, high]) | {"dtick": 1, "tickformat": "~s", "ticksuffix": "s"}
     layout["yaxis"] = {
@@ -238,8 +239,11 @@ def sums(view: AccuracyView) -> list[str]:
     """Write out how an error comes about, by the case with the largest."""
     told = [
         "Error of a time: |predicted / measured - 1|.",
-        "Error of a saving (unfused minus fused): over the measured saving where that is at least a tenth of the unfused "
-        "time, else over the unfused time, since next to nothing cannot be relatively right.",
+        (
+            "Error of a saving (unfused minus fused): over the measured saving where that is at least a tenth of "
+            "the unfused "
+            "time, else over the unfused time, since next to nothing cannot be relatively right."
+        ),
     ]
     found = max(view.cases, key=lambda case: abs(case.deviation), default=None)
     if found is not None:

@@ -46,13 +46,15 @@ def _book(evidence: Evidence) -> Step:
     book, whole = _step(evidence, "textbook"), _step(evidence, "+ pipelining")
     return Step(
         title="The textbook, held against measurements",
-        text="Launches plus bytes over the datasheet's bandwidth: the [Textbook model]. Chains written by hand, run in a "
+        text="Launches plus bytes over the datasheet's bandwidth: the [Textbook model]. Chains written by hand, run "
+        "in a "
         "CUDA graph.",
         query="?suite=1",
         ask="Within how much does it predict nine in ten of their times?",
         options=("10 %", "25 %", "50 %"),
         right=2,
-        answer=f"Within {percent(book[1])}; half of them within {percent(book[0])}. With all effects it is {percent(whole[1])} "
+        answer=f"Within {percent(book[1])}; half of them within {percent(book[0])}. With all effects it is "
+        f"{percent(whole[1])} "
         f"and {percent(whole[0])}.",
     )
 
@@ -70,7 +72,8 @@ def _effect(evidence: Evidence) -> Step:
         ask="Which one is missed most?",
         options=("the cache", "the graph's replay", "how many blocks there are"),
         right=0 if most[0] == "cache" else 1,
-        answer=f"Nine in ten errors are then {told}. What one kernel leaves in the cache for the next decides most about "
+        answer=f"Nine in ten errors are then {told}. What one kernel leaves in the cache for the next decides most "
+        "about "
         "chains of middle size, the very ones for which fusion is asked about.",
     )
 
@@ -84,7 +87,8 @@ def _saving(evidence: Evidence, form: Form) -> Step:
         ask="Is it predicted better or worse than the times?",
         options=("better", "worse", "the same"),
         right=1 if savings.p90 > times.p90 else 0,
-        answer=f"Nine in ten times are within {percent(times.p90)}, nine in ten savings within {percent(savings.p90)}. A small "
+        answer=f"Nine in ten times are within {percent(times.p90)}, nine in ten savings within "
+        f"{percent(savings.p90)}. A small "
         "difference of two large numbers inherits the errors of both, unless they go wrong together.",
     )
 
@@ -98,7 +102,8 @@ def _interval(evidence: Evidence, form: Form) -> Step:
         ask="Which share of the measurements should lie inside?",
         options=("all of them", "about 90 %", "as many as possible"),
         right=1,
-        answer=f"Here {percent(found.coverage)} do. All of them would mean that intervals are wider than they need be, and so "
+        answer=f"Here {percent(found.coverage)} do. All of them would mean that intervals are wider than they need "
+        "be, and so "
         "say less than is known; far fewer, that the model is too sure of itself.",
     )
 

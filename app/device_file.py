@@ -1,4 +1,4 @@
-"""A device as the text of a device file, and copies of devices with some figures changed. Nothing is written to disk."""
+"""Devices as the text of device files, and copies of devices with some figures changed; nothing goes to disk."""
 
 from __future__ import annotations
 

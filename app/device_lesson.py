@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Devices"
 LEAD: Final = (
-    "What each device is, figure by figure, and who says so. Nothing here is measured by us unless it says so; a figure "
+    "What each device is, figure by figure, and who says so. Nothing here is measured by us unless it says so; a "
+    "figure "
     "that nobody sourced is left out."
 )
 WORDS: Final = ("Ceiling", "Ridge point", "Dense peak", "Memory-bound", "Tensor cores", "Special functions")
@@ -34,14 +35,17 @@ def _decode(catalogue: Catalogue) -> Step:
     ratio = units.format_ratio(new.dram_bandwidth / old.dram_bandwidth)
     return Step(
         title="Two GPUs for decoding",
-        text="H100 and H200 have the same processor. Decoding a language model token by token reads all weights for each "
+        text="H100 and H200 have the same processor. Decoding a language model token by token reads all weights for "
+        "each "
         "token and does about 2 FLOP with each byte.",
         query="?",
         ask="How much faster can an H200 decode at most?",
         options=("not at all: the peaks are the same", f"about {ratio}", "about 2x"),
         right=1,
-        answer=f"By its bandwidth: {_rate(new.dram_bandwidth)} to {_rate(old.dram_bandwidth)}, {ratio}. At 2 FLOP/B both are "
-        "far to the left of the [ridge point]. For reading a long prompt, whose products are to the right of it, they are "
+        answer=f"By its bandwidth: {_rate(new.dram_bandwidth)} to {_rate(old.dram_bandwidth)}, {ratio}. At 2 FLOP/B "
+        "both are "
+        "far to the left of the [ridge point]. For reading a long prompt, whose products are to the right of it, "
+        "they are "
         "alike.",
     )
 
@@ -57,7 +61,8 @@ def _ridges(catalogue: Catalogue) -> Step:
         ask="What follows for fusion?",
         options=("it matters less", "it matters more", "nothing"),
         right=1,
-        answer=f"The [ridge point] of the matrix units in fp16: {told}. More and more kernels wait for memory, so there is "
+        answer=f"The [ridge point] of the matrix units in fp16: {told}. More and more kernels wait for memory, so "
+        "there is "
         "more and more to be saved by moving fewer bytes.",
     )
 
@@ -73,7 +78,8 @@ def _cache(catalogue: Catalogue) -> Step:
         ask="On which of them does fusing small tensors save less time?",
         options=("the A100", "the RTX 4090", "the same on both"),
         right=1,
-        answer=f"The RTX 4090 has {size} of L2, and about half of the A100's bandwidth. What fits in the cache never goes "
+        answer=f"The RTX 4090 has {size} of L2, and about half of the A100's bandwidth. What fits in the cache "
+        "never goes "
         "to memory, fused or not, so there is less to save there; what does not fit pays more.",
     )
 
@@ -88,7 +94,8 @@ def _copy(catalogue: Catalogue) -> Step:
         ask=f"An L4 with twice its {_rate(base.dram_bandwidth)}: where does its ridge point go?",
         options=("to twice the intensity", "to half of it", "it stays"),
         right=1,
-        answer=f"To half: peak over bandwidth, and the bandwidth is now {_rate(double)}. The copy may be refused: where a "
+        answer=f"To half: peak over bandwidth, and the bandwidth is now {_rate(double)}. The copy may be refused: "
+        "where a "
         "file states bus width and pin rate, their product has to agree. Change one of them too, or leave it out. The "
         "file that you download is taken by `fusesim chain --device-file` and by `fusesim.load_device`.",
     )

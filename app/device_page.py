@@ -117,7 +117,7 @@ def facts(view: DeviceView) -> str:
     columns = view.columns
     known = [figures_of(device) for device in columns]
     paths = dict.fromkeys(path for held in known for path in held)
-    rows = [
+    rows: list[list[Cell | str]] = [
         [
             Cell(text=path, html=f"<code>{escape(path)}</code>"),
             *(_fact(held.get(path), device) for held, device in zip(known, columns, strict=True)),
@@ -166,7 +166,7 @@ def _source(key: str, device: HardwareProfile) -> str:
 def copied(view: DeviceView) -> str:
     """Return the first device's figures as entries; what was set by hand is marked."""
     edits = dict(view.values[EDITS])
-    rows = []
+    rows: list[list[Cell | str]] = []
     for path, figure in figures_of(view.shown[0]).items():
         own = f"{figure.value:g} {figure.unit}".strip()
         held = edits.get(path, own)
@@ -188,7 +188,8 @@ def note(view: DeviceView) -> str:
         "nothing is changed yet" if not count else f"{count} {'figure is' if count == 1 else 'figures are'} your own"
     )
     return (
-        f"A copy of {view.shown[0].name}, {changes}. Write a figure with its unit; an empty entry leaves it out. Figures "
+        f"A copy of {view.shown[0].name}, {changes}. Write a figure with its unit; an empty entry leaves it out. "
+        "Figures "
         f'that you set have the source "{OWN}". A copy that contradicts itself is refused, as a file would be.'
     )
 
@@ -226,10 +227,11 @@ def sums(view: DeviceView) -> list[str]:
         memory, rate = device.memory, device.vector_rate("fp32")
         bandwidth = units.format_quantity(device.dram_bandwidth, units.BANDWIDTH)
         if memory.bus_width and memory.pin_rate:
-            product = units.format_quantity(memory.bus_width.si * memory.pin_rate.si / 8, units.BANDWIDTH)
+            moved = units.format_quantity(memory.bus_width.si * memory.pin_rate.si / 8, units.BANDWIDTH)
             told.append(
-                f"{device.name}: {memory.bus_width.value:g} bit x {memory.pin_rate.value:g} {memory.pin_rate.unit} / 8 = "
-                f"{product}; stated are {bandwidth}."
+                f"{device.name}: {memory.bus_width.value:g} bit x {memory.pin_rate.value:g} {memory.pin_rate.unit} "
+                "/ 8 = "
+                f"{moved}; stated are {bandwidth}."
             )
         peak = device.vector.get("fp32")
         clock = (peak.clock if peak else None) or device.chip.boost_clock
@@ -237,7 +239,8 @@ def sums(view: DeviceView) -> list[str]:
             product = device.chip.sms.si * clock.si * peak.flop_per_clock.si
             told.append(
                 f"{device.name}: {device.chip.sms.si:.0f} SMs x {clock.value:g} {clock.unit} x "
-                f"{peak.flop_per_clock.si:.0f} FLOP per clock = {units.format_quantity(product, units.FLOP_RATE)} in fp32; "
+                f"{peak.flop_per_clock.si:.0f} FLOP per clock = {units.format_quantity(product, units.FLOP_RATE)} "
+                "in fp32; "
                 f"stated are {units.format_quantity(rate, units.FLOP_RATE)}."
             )
         if not math.isnan(rate):

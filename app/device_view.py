@@ -71,7 +71,7 @@ def l2_rate(profile: HardwareProfile) -> float:
 
 
 def ridge(profile: HardwareProfile, ceiling: str) -> float:
-    """Return the arithmetic intensity at which a ceiling meets the memory's slope, NaN where it is unknown. [FLOP/B]."""
+    """Return the arithmetic intensity at which a ceiling meets the memory's slope, NaN if unknown. [FLOP/B]."""
     return next((each.ridge_point for each in api.ceilings(profile) if each.name == ceiling), math.nan)
 
 

@@ -26,13 +26,13 @@ DESCRIPTION: Final = "What fusing GPU kernels saves: time, launches and bytes."
 class _Paged(Dash):
     """A Dash app below a path that loads its scripts from the root, so that a browser keeps them for all pages."""
 
-    def interpolate_index(self, **parts: Any) -> str:
+    def interpolate_index(self, **parts: Any) -> str:  # type: ignore[override]
         """Return the document; Dash's own has scripts below the page's path."""
         prefix = self.config.requests_pathname_prefix
         for name in ("scripts", "css"):
             for folder in ("_dash-component-suites/", "assets/"):
                 parts[name] = parts[name].replace(f'"{prefix}{folder}', f'"/{folder}')
-        return super().interpolate_index(**parts)
+        return str(super().interpolate_index(**parts))  # type: ignore[no-untyped-call]
 
 
 def create_app(catalogue: Catalogue | None = None) -> Dash:
@@ -81,7 +81,7 @@ def _dash(server: Flask, path: str, title: str, index: str) -> Dash:
     """Make a Dash app below a path of a server."""
     return _Paged(
         __name__,
-        server=server,
+        server=server,  # type: ignore[arg-type]
         url_base_pathname=path,
         assets_folder=ASSETS,
         title=f"{title} - fusesim workshop",

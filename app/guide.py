@@ -78,7 +78,8 @@ def term(name: str, otherwise: str = "") -> str:
     meaning = next((meaning for word, meaning in GLOSSARY if word.lower() == name.lower()), None)
     if meaning is None:
         return otherwise or escape(name)
-    return f'<span class="term" tabindex="0">{escape(name)}<span class="tip" role="tooltip">{escape(meaning)}</span></span>'
+    tip = f'<span class="tip" role="tooltip">{escape(meaning)}</span>'
+    return f'<span class="term" tabindex="0">{escape(name)}{tip}</span>'
 
 
 def glossary(words: Sequence[str]) -> str:

@@ -32,8 +32,8 @@ class Page:
     """One page.
 
     `bench` is the HTML of what stands around the charts, `below` of what follows. `charts` are the charts' ids.
-    `respond` answers a request: charts by id, and all else that the page shows. `look` is a class of the bench. `routes`
-    adds addresses besides.
+    `respond` answers a request: charts by id, and all else that the page shows. `look` is a class of the bench;
+    `routes` adds addresses besides.
     """
 
     path: str

@@ -55,10 +55,13 @@ def _shown(view: PlanView, asked: Asked, form: Form, answer: dict[str, Any]) -> 
     answer["parts"] = {
         DRAWING: plan_graph.drawing(view),
         plan_tables.ASKED: plan_tables.question(view),
-        plan_tables.EDGES_TABLE: plan_tables.edges(view),
         REASONS: items(plan_words.reasons(view)),
-        ids.SUMS: items(plan_words.sums(view)),
     }
+    if asked.fresh or asked.more:  # not while a slider is dragged: nobody reads a table then
+        answer["parts"] |= {
+            plan_tables.EDGES_TABLE: plan_tables.edges(view),
+            ids.SUMS: items(plan_words.sums(view)),
+        }
     if asked.more:
         answer["parts"] |= {
             plan_tables.STRATEGIES_TABLE: plan_tables.strategies(view),

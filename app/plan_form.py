@@ -79,7 +79,7 @@ def _size(raw: Any) -> int | None:
 
 def _exponent(raw: Any, _: Values) -> int:
     """Read the slider of a size."""
-    return 2 ** int(decimal("the size's exponent", raw, 0, 40))
+    return 1 << int(decimal("the size's exponent", raw, 0, 40))
 
 
 def _ops(raw: Any) -> int | tuple[str, ...] | None:

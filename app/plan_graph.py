@@ -90,7 +90,7 @@ def _place(side: Side, edges: dict[tuple[str, str], list[EdgeUse]]) -> _Drawn:
             for place, name in enumerate(row):
                 ops[name] = (left + PAD + place * (WIDE + GAP), y)
             y += ROW
-        widest = max(widest, max(map(len, rows)))
+        widest = max(widest, *map(len, rows))
         y -= ROW - TALL - 10
         boxes.append(_Box(top, y))
         y += GAP
@@ -151,7 +151,7 @@ def _line(pair: tuple[str, str], uses: list[EdgeUse], at: _Drawn, chosen: bool) 
         return ""
     state = max((use.state for use in uses), key=("saved", "re-read", "paid").index)
     moved = sum({use.tensor: use.bytes for use in uses}.values())
-    path = _path(at.ops[pair[0]], at.ops[pair[1]], at)
+    path = _path(at.ops[pair[0]], at.ops[pair[1]])
     said = f"{pair[0]} to {pair[1]}, {readout.size(moved)}, {state}"
     sent = f'data-change="edge" data-value="{escape(pair[0])}~{escape(pair[1])}"'
     return (
@@ -161,7 +161,7 @@ def _line(pair: tuple[str, str], uses: list[EdgeUse], at: _Drawn, chosen: bool) 
     )
 
 
-def _path(start: tuple[float, float], end: tuple[float, float], at: _Drawn) -> str:
+def _path(start: tuple[float, float], end: tuple[float, float]) -> str:
     """Return an edge's way: straight down to the next row, else through a lane at the left."""
     x1, y1, x2, y2 = start[0] + WIDE / 2, start[1] + TALL, end[0] + WIDE / 2, end[1]
     if y2 - y1 <= ROW + LABEL + GAP and y2 > y1:

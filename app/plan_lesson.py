@@ -27,63 +27,98 @@ WORDS: Final = (
 COMPILERS: Final = (
     (
         "Eager (no compiler)",
-        "Each op of the program is a call, and each call launches the library's own kernels. Nothing is known of what "
-        "comes next, so nothing can be left out.",
+        (
+            "Each op of the program is a call, and each call launches the library's own kernels. Nothing is known "
+            "of what "
+            "comes next, so nothing can be left out."
+        ),
     ),
     (
         "torch.compile (Inductor)",
-        "Records the program while it runs, sorts its ops into loops, and joins loops over the same range: those that "
-        "share the most bytes first. What is joined becomes a Triton kernel. Matrix products stay with the library. "
-        "It compiles just in time, on the first call with new shapes.",
+        (
+            "Records the program while it runs, sorts its ops into loops, and joins loops over the same range: "
+            "those that "
+            "share the most bytes first. What is joined becomes a Triton kernel. Matrix products stay with the "
+            "library. "
+            "It compiles just in time, on the first call with new shapes."
+        ),
     ),
     (
         "XLA",
-        "Is given the whole program of JAX or TensorFlow. Each op that makes a value asks whether being copied into "
-        "all of its readers saves time by a cost model; the best offer is taken first, so an op may be computed twice.",
+        (
+            "Is given the whole program of JAX or TensorFlow. Each op that makes a value asks whether being copied "
+            "into "
+            "all of its readers saves time by a cost model; the best offer is taken first, so an op may be computed "
+            "twice."
+        ),
     ),
     (
         "TVM",
-        "Sorts ops into classes, such as element-wise, broadcast, reduction, product, and lets classes join by fixed "
-        "rules: element-wise ops follow a product as its epilogue. The schedule of each group is then searched for.",
+        (
+            "Sorts ops into classes, such as element-wise, broadcast, reduction, product, and lets classes join by "
+            "fixed "
+            "rules: element-wise ops follow a product as its epilogue. The schedule of each group is then searched for."
+        ),
     ),
     (
         "MLIR (linalg)",
-        "A tool box for compilers: ops are loops over indices, and passes merge a loop into the one that reads it. "
-        "Only element-wise merging is on here; others are for the compiler's author to add.",
+        (
+            "A tool box for compilers: ops are loops over indices, and passes merge a loop into the one that reads it. "
+            "Only element-wise merging is on here; others are for the compiler's author to add."
+        ),
     ),
     (
         "CUDA graph",
-        "Records launches and replays them at once. No byte is saved and no kernel is left out: it is fusion of the "
-        "launches alone.",
+        (
+            "Records launches and replays them at once. No byte is saved and no kernel is left out: it is fusion of "
+            "the "
+            "launches alone."
+        ),
     ),
 )
 
 IDEAS: Final = (
     (
         "Loop fusion",
-        "Two loops over the same range become one, and a value is used while it is in a register. A kernel is a loop "
-        "whose turns are spread over threads: joining two kernels is loop fusion on a GPU. Ranges must agree, which is "
-        "why a reduction over rows ends one loop and begins another, unless the row fits on the chip.",
+        (
+            "Two loops over the same range become one, and a value is used while it is in a register. A kernel is a "
+            "loop "
+            "whose turns are spread over threads: joining two kernels is loop fusion on a GPU. Ranges must agree, "
+            "which is "
+            "why a reduction over rows ends one loop and begins another, unless the row fits on the chip."
+        ),
     ),
     (
         "Common subexpressions",
-        "Where two ops compute the same from the same, one is enough. Inside one kernel the compiler sees it; between "
-        "kernels nobody does. Fusion brings such pairs together, so a group may do less arithmetic than its parts.",
+        (
+            "Where two ops compute the same from the same, one is enough. Inside one kernel the compiler sees it; "
+            "between "
+            "kernels nobody does. Fusion brings such pairs together, so a group may do less arithmetic than its parts."
+        ),
     ),
     (
         "Recompute",
-        "The reverse can pay too. Attention in tiles never stores the matrix of scores: each tile of it is made, used "
-        "and forgotten, and where it is needed again it is made again. More arithmetic, far fewer bytes.",
+        (
+            "The reverse can pay too. Attention in tiles never stores the matrix of scores: each tile of it is "
+            "made, used "
+            "and forgotten, and where it is needed again it is made again. More arithmetic, far fewer bytes."
+        ),
     ),
     (
         "Allocation",
-        "Every tensor between two kernels has to be allocated, and is alive until its last reader is done. What stays "
-        "inside a kernel is never allocated: the peak falls, and so does the allocator's work on the host.",
+        (
+            "Every tensor between two kernels has to be allocated, and is alive until its last reader is done. What "
+            "stays "
+            "inside a kernel is never allocated: the peak falls, and so does the allocator's work on the host."
+        ),
     ),
     (
         "Ahead of time, or just in time",
-        "Compiled ahead of time, shapes are fixed and the first call is fast. Compiled just in time, shapes may change, "
-        "and someone waits for the compiler. Either has paid after compile time / saving per call.",
+        (
+            "Compiled ahead of time, shapes are fixed and the first call is fast. Compiled just in time, shapes may "
+            "change, "
+            "and someone waits for the compiler. Either has paid after compile time / saving per call."
+        ),
     ),
 )
 
@@ -114,7 +149,8 @@ def _bias() -> Step:
         right=1,
         answer=f"Of four trips of the tensor two remain: {readout.size(found.unfused.bytes_moved)} become "
         f"{readout.size(found.fused.bytes_moved)}. The time falls by more, {_told(found)}, since PyTorch's own kernel "
-        "for a sum with a broadcast row does not reach the bandwidth that a plain copy does. Open the source at the end of "
+        "for a sum with a broadcast row does not reach the bandwidth that a plain copy does. Open the source at the "
+        "end of "
         "the page: the sum is a variable, the row is found by the remainder of the index, and there is one store.",
     )
 
@@ -131,7 +167,8 @@ def _norm() -> Step:
         options=("one", "two, the mean ends the first", "three"),
         right=0,
         answer=f"One: a row of 4 096 values fits on the chip, so the reduction and both sides of it can be one kernel. "
-        f"{_told(found)}. That the gain is not far from six-fold is because all ops that touch a whole row are bound by memory.",
+        f"{_told(found)}. That the gain is not far from six-fold is because all ops that touch a whole row are "
+        "bound by memory.",
     )
 
 
@@ -162,7 +199,8 @@ def _reduction() -> Step:
         options=("not at all", "about a third slower", "three times slower"),
         right=1,
         answer=f"{float(found.fused.kernels):.0f} kernels: {_told(found)}. The tensor is read once more, for the "
-        "second kernel, and that is about a third more than reading and writing it once. Below the drawing stands what one "
+        "second kernel, and that is about a third more than reading and writing it once. Below the drawing stands "
+        "what one "
         "kernel would buy; the edge there can be saved by hand.",
     )
 
@@ -173,7 +211,8 @@ def _attention() -> Step:
     return Step(
         title="Attention in tiles",
         text="Two products with a softmax between them. The scores are a square: 2 048 x 2 048 for each of 32 heads. "
-        "As one kernel they are made tile by tile and never stored; where the gradient needs them, they are made again.",
+        "As one kernel they are made tile by tile and never stored; where the gradient needs them, they are made "
+        "again.",
         query="?pattern=attention&composite=no&strategy=optimal",
         ask="The sequence gets four times as long. By how much do the bytes of the unfused program grow?",
         options=("4 times", "nearly 16 times", "they stay"),
@@ -191,7 +230,8 @@ def _product() -> Step:
     found = _two(patterns.matmul_bias_gelu(), ("tvm", "inductor"))
     return Step(
         title="An epilogue",
-        text="A matrix product, then a bias and a GELU. The product is bound by the matrix units, what follows by memory.",
+        text="A matrix product, then a bias and a GELU. The product is bound by the matrix units, what follows by "
+        "memory.",
         query="?pattern=matmul_bias_gelu&strategy=tvm",
         ask="What becomes of the time of bias and GELU when they are the product's epilogue?",
         options=("it is added to the product", "next to nothing is left of it", "it doubles"),
@@ -208,7 +248,8 @@ def _siblings() -> Step:
     )
     return Step(
         title="Neighbours",
-        text="Four small ops that have nothing to do with one another. No edge runs between them, so along edges there is "
+        text="Four small ops that have nothing to do with one another. No edge runs between them, so along edges "
+        "there is "
         "nothing to fuse.",
         query="?pattern=independent4&elements=4096&strategy=horizontal",
         ask="What can one kernel for all four save?",
@@ -230,8 +271,10 @@ def _gelus() -> Step:
         ask="How many times faster is the one kernel?",
         options=("about 8 times", "about 4 times", "less than twice"),
         right=2,
-        answer=f"{_told(found)}. The bytes go, the instructions stay: with the bytes of one pass the kernel is bound by issuing "
-        "instructions. It has moved from the left of the [ridge point] to its right. `Show the arithmetic` has both times.",
+        answer=f"{_told(found)}. The bytes go, the instructions stay: with the bytes of one pass the kernel is "
+        "bound by issuing "
+        "instructions. It has moved from the left of the [ridge point] to its right. `Show the arithmetic` has both "
+        "times.",
     )
 
 
@@ -245,6 +288,7 @@ def _even() -> Step:
         ask="After how many calls has that paid?",
         options=("about a hundred", "about ten thousand", "more than a hundred thousand"),
         right=2 if calls > 1e5 else 1,  # noqa: PLR2004 - as the option says
-        answer=f"{_told(found)}: 30 s / {readout.time(found.saving)} = {units.format_count(round(calls))} calls. A model "
+        answer=f"{_told(found)}: 30 s / {readout.time(found.saving)} = {units.format_count(round(calls))} calls. A "
+        "model "
         "has dozens of such blocks, compiled once, so a training run is soon there; a script that runs once is not.",
     )

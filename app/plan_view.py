@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fusesim import liveness, plans, why
+from fusesim.comparison import Comparison
 from fusesim.emit import emit
 from fusesim.errors import FusesimError, PlanError
 from fusesim.legality import reason_against
@@ -112,6 +113,18 @@ class PlanView:
     def speedup(self) -> float:
         """Unfused over fused."""
         return float(self.unfused.price.time) / float(self.fused.price.time)
+
+    @property
+    def compared(self) -> Comparison:
+        """The two ways as the library compares them."""
+        return Comparison(
+            graph=self.graph,
+            unfused_plan=self.unfused.plan,
+            fused_plan=self.fused.plan,
+            unfused=self.unfused.price,
+            fused=self.fused.price,
+            device=self.device,
+        )
 
     @property
     def calls(self) -> float | None:

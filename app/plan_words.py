@@ -85,7 +85,8 @@ def whole(view: PlanView) -> str:
     """Say the whole view in one sentence."""
     unfused, fused = view.unfused.price, view.fused.price
     return (
-        f"{NAMES[view.values[PATTERN]]} on {view.device.name}: {readout.time(unfused.time)} as {readout.kernels(unfused)}, "
+        f"{NAMES[view.values[PATTERN]]} on {view.device.name}: {readout.time(unfused.time)} as "
+        f"{readout.kernels(unfused)}, "
         f"{readout.time(fused.time)} as {readout.kernels(fused)} by {view.fused.plan.strategy}, "
         f"{units.format_ratio(view.speedup)}; {readout.size(unfused.bytes_moved)} become "
         f"{readout.size(fused.bytes_moved)}."
@@ -151,26 +152,8 @@ def _why(found: Why) -> list[str]:
 
 
 def reasons(view: PlanView) -> list[str]:
-    """Say in words with figures where the saving comes from."""
-    unfused, fused = view.unfused.price, view.fused.price
-    kernels = float(unfused.kernels) - float(fused.kernels)
-    moved = float(unfused.bytes_moved) - float(fused.bytes_moved)
-    told = []
-    if view.saving <= 0:
-        told.append("This plan saves no time: what it fuses was cheap, or its kernels are slower than the framework's.")
-    if moved > 0:
-        told.append(
-            f"{readout.size(moved)} fewer go through memory and caches: each edge drawn thin stays on the chip."
-        )
-    elif moved == 0:
-        told.append("No byte is saved: whatever is gained comes from launches or from other kernels.")
-    if kernels > 0:
-        floors = float(unfused.launch_time) - float(fused.launch_time)
-        told.append(f"{kernels:.0f} fewer kernels are launched, {signed(floors)} of starting and ending them.")
-    top = max(view.fused.spans, key=lambda span: span.end - span.start, default=None)
-    if top is not None:
-        share = units.format_share((top.end - top.start) / max(float(fused.time), 1e-30))
-        told.append(f"Of the fused time, {share} is {top.name}, bound by {readout.BINDS[top.bound]}.")
+    """Say in words with figures where the saving comes from: the library's own reasons, and what it does to memory."""
+    told = [sentence(line) for line in view.compared.explain()]
     peak = view.unfused.memory.peak - view.fused.memory.peak
     if peak > 0:
         told.append(f"The peak of memory falls by {readout.size(peak)}, since tensors inside kernels have none.")
@@ -188,8 +171,10 @@ def _sums(side: Side, name: str) -> list[str]:
         overhead, memory = readout.time(run.launch_time), readout.time(run.memory_time)
         rate = units.format_quantity(run.bandwidth, units.BANDWIDTH)
         return [
-            f"{name}: {readout.kernels(side.price)} x {readout.time(run.overhead)} to launch = {overhead}; "
-            f"{readout.size(side.price.bytes_moved)} / {rate} = {memory}; together {readout.time(side.price.time)}."
+            (
+                f"{name}: {readout.kernels(side.price)} x {readout.time(run.overhead)} to launch = {overhead}; "
+                f"{readout.size(side.price.bytes_moved)} / {rate} = {memory}; together {readout.time(side.price.time)}."
+            )
         ]
     lines = [f"{name}, {_kernel(kernel, run)}" for kernel in run.kernels_run[:MOST_SUMS]]
     if len(run.kernels_run) > MOST_SUMS:
@@ -235,13 +220,14 @@ def call(view: PlanView) -> str:
     values, side = view.values, view.fused
     given = ", ".join(f"{name}={value!r}" for name, value in arguments(values).items())
     lines = [
-        "from fusesim import patterns, plans",
+        "import fusesim",
+        "from fusesim import patterns",
         "",
         f"graph = patterns.{values[PATTERN]}({given})",
     ]
     terms = f'device="{values[ids.DEVICE]}", model="{values[ids.MODEL]}", launch="{values[ids.LAUNCH]}"'
     strategy = f'("{values[STRATEGY]}", "{side.path}")'
-    lines += [f"found = plans.compare(graph, {terms}, fused={strategy})", "print(found)"]
+    lines += [f"found = fusesim.compare(graph, {terms}, fused={strategy})", "print(found)"]
     if side.plan.strategy == "yours":
         groups = ",\n    ".join(f"Group(nodes={group.nodes!r})" for group in side.plan.groups)
         lines += [
@@ -250,6 +236,6 @@ def call(view: PlanView) -> str:
             "",
             f"groups = (\n    {groups},\n)",
             'yours = FusionPlan(graph=found.fused_plan.graph, groups=groups, strategy="yours")',
-            f'print(plans.price(yours, path="{side.path}", {terms}))',
+            f'print(fusesim.price(yours, path="{side.path}", {terms}))',
         ]
     return "\n".join(lines)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Your program"
 LEAD: Final = (
-    "Hand in a PyTorch profiler trace or an ONNX model, and see which fusions are worth making, what they save, and what "
+    "Hand in a PyTorch profiler trace or an ONNX model, and see which fusions are worth making, what they save, and "
+    "what "
     "each op reaches of what the device allows."
 )
 WORDS: Final = ("Kernel", "Host interval", "Epilogue", "Break-even", "Roof", "90 % interval")
@@ -45,7 +46,8 @@ def _best(view: ProgramView) -> Step:
         options=("a product with what follows it", "small ops between the products", "all products together"),
         right=1,
         answer=f"The first line of the ranking: {best.what}, {best.kernels} kernels become {best.own}, and "
-        f"{units.format_share(best.share)} of the step is saved. The products are bound by the matrix units and stay as they "
+        f"{units.format_share(best.share)} of the step is saved. The products are bound by the matrix units and "
+        "stay as they "
         "are.",
     )
 
@@ -55,12 +57,14 @@ def _idle(view: ProgramView) -> Step:
     idle = "an unknown share" if found is None else units.format_share(found.idle / found.span)
     return Step(
         title="Who waits for whom",
-        text="One decoded token: many kernels of a few microseconds. The grey row of the timeline is what was measured.",
+        text="One decoded token: many kernels of a few microseconds. The grey row of the timeline is what was "
+        "measured.",
         query="?sample=decode",
         ask="Which share of the recorded time did the device do nothing?",
         options=("next to none", "about a fifth", "most of it"),
         right=2,
-        answer=f"{idle}: the device waits for the host to launch. The profiler slows the host down as well, so without it "
+        answer=f"{idle}: the device waits for the host to launch. The profiler slows the host down as well, so "
+        "without it "
         "the share is smaller. Neither faster arithmetic nor fewer bytes would help here, fewer launches would.",
     )
 
@@ -75,5 +79,6 @@ def _graph(view: ProgramView) -> Step:
         options=("yes", "no, the graph has taken all"),
         right=0 if saves > 0 else 1,
         answer=f"The graph alone saves {readout.time(max(graphs, 0.0))}, and inside the graph fusing saves "
-        f"{readout.time(max(saves, 0.0))} more: each kernel that is not there need not start and end on the device either.",
+        f"{readout.time(max(saves, 0.0))} more: each kernel that is not there need not start and end on the device "
+        "either.",
     )

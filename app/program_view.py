@@ -117,7 +117,8 @@ def program_of(upload: Upload) -> Trace | Graph:
         raise InputError(f"{upload.name}: {found.notes[-1] if found.notes else 'it has no ops'}")  # type: ignore[union-attr]
     if len(graph.paid_nodes) > MOST_OPS:
         raise InputError(
-            f"{upload.name} has {len(graph.paid_nodes)} ops, and the workshop plans at most {MOST_OPS}; record fewer steps "
+            f"{upload.name} has {len(graph.paid_nodes)} ops, and the workshop plans at most {MOST_OPS}; record "
+            "fewer steps "
             "or layers, or read it on your own machine"
         )
     return found

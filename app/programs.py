@@ -198,7 +198,7 @@ def _bars(name: str, bars: tuple[Bar, ...], colour: str) -> Figure:
 
 
 def achieved(view: ProgramView) -> Figure:
-    """What ops took against what the device's roof allows; on the line nothing is to be won. Empty without times."""
+    """Draw what ops took against what the device's roof allows; empty where the file has no times."""
     ops = [
         op for op in (view.report.measured.ops if view.report.measured else ()) if op.attainable > 0 and op.measured > 0
     ]

@@ -61,9 +61,11 @@ def _right(catalogue: Catalogue, form: Form) -> Step:
         ask="In which direction does the point move?",
         options=("straight up: faster", "straight right: fewer bytes", "right and up, along the slope"),
         right=2,
-        answer=f"The same arithmetic on fewer bytes is further right, {before.intensity:.3g} to {after.intensity:.3g} FLOP/B, "
+        answer=f"The same arithmetic on fewer bytes is further right, {before.intensity:.3g} to "
+        f"{after.intensity:.3g} FLOP/B, "
         "and a program that was bound by memory can climb as far as the slope does: from "
-        f"{units.format_quantity(before.rate, units.FLOP_RATE)} to {units.format_quantity(after.rate, units.FLOP_RATE)}.",
+        f"{units.format_quantity(before.rate, units.FLOP_RATE)} to "
+        f"{units.format_quantity(after.rate, units.FLOP_RATE)}.",
     )
 
 
@@ -78,8 +80,10 @@ def _cache(catalogue: Catalogue, form: Form) -> Step:
         ask="Where do the unfused kernels stand?",
         options=("under the memory's slope, all of them", "some of them above it", "on the ridge point"),
         right=1,
-        answer=f"The cache serves {units.format_share(served)} of the unfused bytes: a kernel finds there what the one before "
-        "has written. The memory's slope is no limit for it, the dashed slope of the cache is. Fusion saves less here than "
+        answer=f"The cache serves {units.format_share(served)} of the unfused bytes: a kernel finds there what the "
+        "one before "
+        "has written. The memory's slope is no limit for it, the dashed slope of the cache is. Fusion saves less "
+        "here than "
         "the bytes suggest.",
     )
 
@@ -95,7 +99,8 @@ def _gelu(catalogue: Catalogue, form: Form) -> Step:
         ask="Does the fused kernel reach the roof?",
         options=("yes, the memory's slope", "yes, the fp32 ceiling", "no, it stays below both"),
         right=2,
-        answer=f"It is bound by {readout.BINDS[view.totals[1].bound]}, and gains {units.format_ratio(view.plan.speedup)} only. A "
+        answer=f"It is bound by {readout.BINDS[view.totals[1].bound]}, and gains "
+        f"{units.format_ratio(view.plan.speedup)} only. A "
         "roofline says what cannot be exceeded. It does not promise that it is reached.",
     )
 
@@ -111,7 +116,8 @@ def _product(catalogue: Catalogue, form: Form) -> Step:
         ask="What does fusing do to the product's own point?",
         options=("it moves far to the right", "next to nothing", "it falls"),
         right=1,
-        answer=f"The product stands at {point.intensity:.0f} FLOP/B, far right of every [ridge point], and is bound by the "
+        answer=f"The product stands at {point.intensity:.0f} FLOP/B, far right of every [ridge point], and is bound "
+        "by the "
         "matrix units. Only the small kernels behind it disappear. Fusion helps what is left of the ridge.",
     )
 
@@ -126,7 +132,8 @@ def _devices(catalogue: Catalogue, form: Form) -> Step:
         ask="Which part of the roof differs between H100 and H200?",
         options=("the slope", "the level", "both"),
         right=0,
-        answer=f"The slope: the memory is faster, {rates[0]}, and the processor is the same. The RTX 4090's slope, {rates[1]}, "
+        answer=f"The slope: the memory is faster, {rates[0]}, and the processor is the same. The RTX 4090's slope, "
+        f"{rates[1]}, "
         "is lower, while its plain fp32 level is higher: it is the better device for arithmetic that fits on the chip, "
         "and the worse one for everything that waits for memory.",
     )

@@ -181,7 +181,7 @@ def ceilings_of(device: HardwareProfile, dtype: str, catalogue: Catalogue) -> tu
 def _kernels(plan: PlanView, side: str) -> list[Point]:
     """Return the kernels of one way; the textbook knows none by itself."""
     price = (plan.unfused if side == "unfused" else plan.fused).price
-    return [_point(one, one.parts.name, side) for one in price.per_kernel]
+    return [_point(one, str(getattr(one.parts, "name", "kernel")), side) for one in price.per_kernel]
 
 
 def _point(price: Price, name: str, side: str) -> Point:

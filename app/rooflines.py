@@ -46,13 +46,12 @@ def respond(request: Any, catalogue: Catalogue, form: Form) -> dict[str, Any]:
     answer["texts"] |= texts(view)
     answer["widgets"] = roof_widgets(form, asked.values)
     answer["hidden"] = hidden(asked.values)
-    answer["parts"] = {
-        KERNELS: kernels(view),
-        LIMITS: limits(view),
-        KEY: key(view),
-        SAID: items(said(view)),
-        ids.SUMS: items(sums(view)),
-    }
+    answer["parts"] = {KEY: key(view), SAID: items(said(view))}
+    if asked.fresh or asked.more:  # not while a slider is dragged: nobody reads a table then
+        answer["parts"] |= {KERNELS: kernels(view), LIMITS: limits(view), ids.SUMS: items(sums(view))}
+    if asked.more:
+        return {"charts": {ROOFLINE: no_update}, "answer": answer}
+    answer["more"] = not asked.fresh
     return {"charts": {ROOFLINE: chart(view)}, "answer": answer}
 
 
@@ -76,7 +75,8 @@ def texts(view: RooflineView) -> dict[str, str]:
         ids.SPEEDUP: units.format_ratio(view.plan.speedup),
         ids.SAVING: readout.time(abs(view.plan.saving)),
         ids.SENTENCE: (
-            f"Fusion moves the program from {unfused.intensity:.3g} to {fused.intensity:.3g} FLOP/B: the same result on "
+            f"Fusion moves the program from {unfused.intensity:.3g} to {fused.intensity:.3g} FLOP/B: the same "
+            "result on "
             f"{readout.size(fused.bytes_moved)} in place of {readout.size(unfused.bytes_moved)}."
         ),
         ids.reading("ops-slider"): str(len(view.plan.graph.paid_nodes)),
@@ -364,8 +364,10 @@ def sums(view: RooflineView) -> list[str]:
         if not point.flops:
             continue
         told.append(
-            f"{point.side.capitalize()}: {flops} / {readout.size(point.bytes_moved)} = {point.intensity:.4g} FLOP/B; {flops} / "
-            f"{readout.time(point.time)} = {_rate(point.rate)}; the roof there is min({bandwidth} x {point.intensity:.4g} "
+            f"{point.side.capitalize()}: {flops} / {readout.size(point.bytes_moved)} = {point.intensity:.4g} "
+            f"FLOP/B; {flops} / "
+            f"{readout.time(point.time)} = {_rate(point.rate)}; the roof there is min({bandwidth} x "
+            f"{point.intensity:.4g} "
             f"FLOP/B, highest level) = {_rate(view.attainable(point.intensity))}."
         )
     return told

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dash.exceptions import DependencyException
 from flask import Response, abort, redirect, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as BaseResponse  # noqa: TC002 - flask looks at annotations
 
 from . import ids
 
@@ -77,7 +78,7 @@ def harden(server: Flask, pages: Mapping[str, Iterable[str]], scripts: Iterable[
     _refuse_in_a_sentence(server)
 
     @server.before_request
-    def check() -> Response | None:
+    def check() -> BaseResponse | None:
         if request.method == "POST" and request.path in served:
             if not set(request.args) <= ARGUMENTS or not is_callback(_body(), served[request.path]):
                 abort(HTTPStatus.BAD_REQUEST, NOT_A_CALLBACK)

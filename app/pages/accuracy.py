@@ -44,7 +44,8 @@ def accuracy(_: Catalogue) -> page.Page:
             page.chart(
                 SCATTER,
                 "Predicted against measured, both logarithmic; on the line they are equal.",
-                caption="Squares wait for launches, circles for memory, diamonds for the cache, triangles for arithmetic, "
+                caption="Squares wait for launches, circles for memory, diamonds for the cache, triangles for "
+                "arithmetic, "
                 "crosses for the host.",
             ),
             page.chart(DEVIATIONS, "Deviation of predicted from measured, against what was measured."),

@@ -40,7 +40,8 @@ def _sheets() -> str:
         f'<ul id="{ADVICE}" class="reasons-list"></ul></section>'
         f"{tables.framed(FACTS, 'Every figure, and where it comes from')}"
         '<section class="card sheet"><div class="sheet-head"><h3>A copy of your own</h3>'
-        f'<button type="button" class="quiet small" data-file="{FILE}" data-name="my-device.toml">Download TOML</button>'
+        f'<button type="button" class="quiet small" data-file="{FILE}" data-name="my-device.toml">'
+        "Download TOML</button>"
         f'</div><p id="{NOTE}" class="note-line"></p><div id="{COPY}" class="scroll" tabindex="0" role="region" '
         'aria-label="Figures of your copy"></div><details><summary>The file</summary>'
         f'<pre tabindex="0"><code id="{FILE}"></code></pre></details></section>'

@@ -83,7 +83,7 @@ def _board() -> str:
 def _sheets() -> str:
     return (
         '<div class="sheets">'
-        f"{tables.framed(STRATEGIES_TABLE, 'Strategies side by side', 'All on the device and in the launch mode above. A name chooses.')}"
+        f"{tables.framed(STRATEGIES_TABLE, 'Strategies side by side', 'A name chooses.')}"
         f"{tables.framed(EDGES_TABLE, 'Bytes per edge', 'The largest first.')}"
         f"{tables.framed(SOURCE, 'Source of the largest fused kernel', csv=False)}"
         f"{page.workings()}</div>"

@@ -44,8 +44,9 @@ def program(catalogue: Catalogue) -> page.Page:
 def _drop() -> str:
     return (
         '<section class="card drop" id="drop"><label for="upload" class="label">A file of your own</label>'
-        f'<p class="note-line">A profiler trace, .json or .json.gz, recorded with record_shapes=True, or an ONNX model; up to '
-        f"{MAX_UPLOAD >> 20} MiB. It is read in memory, answered and forgotten; choose it here or drop it on the page.</p>"
+        '<p class="note-line">A profiler trace, .json or .json.gz, recorded with record_shapes=True, or an ONNX model; '
+        f"up to {MAX_UPLOAD >> 20} MiB. It is read in memory, answered and forgotten; choose it here or drop it on the "
+        "page.</p>"
         '<input type="file" id="upload" accept=".json,.gz,.onnx">'
         f'<p id="{NAME}" class="finding" role="status"></p></section>'
     )

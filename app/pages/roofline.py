@@ -37,7 +37,8 @@ def roofline(catalogue: Catalogue) -> page.Page:
         layout=page.live(
             page.chart(
                 ROOFLINE,
-                "Ceilings of the device, and kernels before and after fusion, by arithmetic intensity; both axes logarithmic.",
+                "Ceilings of the device, and kernels before and after fusion, by arithmetic intensity; both axes "
+                "logarithmic.",
                 KEY,
                 "Large marks are all kernels together, small ones each. Shaded: memory decides, dark for every kind of "
                 "arithmetic, light for the fastest. Rings are ridge points.",

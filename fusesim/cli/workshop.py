@@ -9,11 +9,16 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from fusesim.cli import shared
+from fusesim.cli import serving
+from fusesim.cli import shared as options
 from fusesim.errors import InputError, excerpt
 
 CONNECTIONS = 1000
 """Browsers keep connections open; a class of a hundred has several hundred."""
+
+
+LONGEST = 9 << 20
+"""Longest request that is taken in at all; the app itself has lower limits. [B]"""
 
 
 class _Everywhere(NamedTuple):
@@ -35,31 +40,39 @@ EVERYWHERE: Final = {
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for a class.")
 @click.option("--port", default=8050, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 picks one.")
 @click.option("--threads", default=8, show_default=True, type=click.IntRange(1, 256), help="Requests at once.")
-def workshop(*, host: str, port: int, threads: int) -> None:
+@click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that share the port."
+)
+def workshop(*, host: str, port: int, threads: int, workers: int) -> None:
     """Serve the workshop, a page on which fusion is learnt by moving sliders."""
     from waitress.server import create_server  # noqa: PLC0415 - a server only where one is asked for
 
     if not host.strip():
         raise InputError("--host is empty; give an address of this machine, such as 127.0.0.1")
-    application = shared.load_app().create_app().server
+    application = options.load_app().create_app().server
+    terms = {
+        "threads": threads,
+        "ident": "fusesim",
+        "connection_limit": CONNECTIONS,
+        "backlog": CONNECTIONS,
+        "max_request_body_size": LONGEST,
+    }
     try:
-        server = create_server(
-            application,
-            host=host,
-            port=port,
-            threads=threads,
-            ident="fusesim",
-            connection_limit=CONNECTIONS,
-            backlog=CONNECTIONS,
-        )
+        if workers > 1:
+            shared = serving.listening(host, port, CONNECTIONS)
+        else:
+            server = create_server(application, host=host, port=port, **terms)
     except (OSError, ValueError) as error:
         reason = excerpt(getattr(error, "strerror", None) or error, 200).rstrip(".")
         raise InputError(f"cannot listen on {excerpt(host)} port {port}: {reason}") from error
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a class that waits a moment is no news
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop as on Ctrl-C: finish what is under way
-    for each in _ports(server):
+    for each in [shared.getsockname()[1]] if workers > 1 else _ports(server):
         for line in _announcement(host, each):
             click.echo(line)
+    if workers > 1:
+        serving.serve(workers, lambda: create_server(application, sockets=[shared], **terms).run())
+        return
     try:
         server.run()
     finally:

@@ -102,6 +102,32 @@ def test_the_workshop_starts_answers_and_stops(stop):
     assert (server.returncode, out, err) == (0, "", "")
 
 
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=lambda stop: stop.name)
+def test_several_processes_share_a_port_and_stop_together(stop):
+    server = subprocess.Popen(
+        [*MODULE, "workshop", "--port", "0", "--workers", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads here
+    )
+    try:
+        line = server.stdout.readline()
+        found = re.fullmatch(r"fusesim workshop: (http://127\.0\.0\.1:(\d+)/)  \(Ctrl-C stops it\)\n", line)
+        assert found, line + server.stderr.read()
+        for _ in range(8):
+            with urllib.request.urlopen(f"{found[1]}health", timeout=LIMIT) as answer:
+                assert answer.status == 200
+        server.send_signal(stop)
+        out, err = server.communicate(timeout=LIMIT)
+    finally:
+        server.kill()
+        server.communicate()
+    assert (server.returncode, out, err) == (0, "", "")
+    with socket.socket() as free:
+        assert free.connect_ex(("127.0.0.1", int(found[2]))) != 0  # nobody listens any more
+
+
 def test_two_workshops_cannot_share_a_port():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
