@@ -68,7 +68,7 @@ def report_html(report: Report) -> str:
     parts = [
         f"<ul>{said}</ul>",
         _table("The step", ranking_tables.STEP_HEADINGS, ranking_tables.step_cells(report), words=(0,)),
-        _embed(timeline(runs), "18rem", library=True),
+        _embed(timeline(runs, report.measured.spans if report.measured else ()), "20rem", library=True),
         _embed(roofline(report, runs), "32rem", library=False),
         _ranking(report),
     ]
@@ -80,13 +80,30 @@ def report_html(report: Report) -> str:
     return _PAGE.format(title=title, palette=palette.style_sheet(), body="\n".join(parts))
 
 
-def timeline(runs: dict[str, PlanRun]) -> figures.Figure:
-    """Draw the kernels of both sides over time, from idle; neighbours differ in shade."""
+def timeline(runs: dict[str, PlanRun], measured: Sequence[tuple[str, float, float]] = ()) -> figures.Figure:
+    """Draw the kernels of both sides over time, from idle, above what was measured; neighbours differ in shade."""
     layout = figures.frame("Kernels over time, from the first launch")
     layout["xaxis"] = {"ticksuffix": "s", "tickformat": "~s", "nticks": 8, "gridcolor": palette.GRID, "zeroline": False}
     layout["yaxis"] = {"showgrid": False, "tickfont": {"size": 14}, "automargin": True, "fixedrange": True}
     layout |= {"barmode": "overlay", "bargap": 0.35, "showlegend": False, "hovermode": "closest", "dragmode": "zoom"}
-    return {"data": [_bars(runs[side], side, colour) for side, colour in reversed(SIDES)], "layout": layout}
+    bars = [_bars(runs[side], side, colour) for side, colour in reversed(SIDES)]
+    return {"data": [*([_measured(measured)] if measured else []), *bars], "layout": layout}
+
+
+def _measured(spans: Sequence[tuple[str, float, float]]) -> figures.Figure:
+    """Draw the kernels of a trace."""
+    shown = spans[:MOST]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": "measured",
+        "y": ["measured"] * len(shown),
+        "base": [_short(start) for _, start, _ in shown],
+        "x": [_short(end - start) for _, start, end in shown],
+        "customdata": [[html.escape(name[:100]), _time(end - start)] for name, start, end in shown],
+        "hovertemplate": "measured: %{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+        "marker": {"color": palette.INK, "opacity": [(1.0, 0.68)[at % 2] for at in range(len(shown))]},
+    }
 
 
 def _bars(run: PlanRun, side: str, colour: str) -> figures.Figure:

@@ -21,8 +21,11 @@ from fusesim.ranked import by_bound, ranked, run_of
 from fusesim.ranking_sentences import report_sentences
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fusesim.achieved import Achieved
     from fusesim.frontends.trace import Trace
+    from fusesim.frontends.trace_records import Launch
     from fusesim.fusion import FusionPlan
     from fusesim.graph import Graph
     from fusesim.hardware import HardwareProfile
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from fusesim.records import Price
 
 MODES: Final = ("stream", "graph")
+MOST_SPANS: Final = 5000
+"""Measured kernels that are kept for a picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +42,8 @@ class Measured:
     """What a trace shows, and how it compares. [s].
 
     `kernel_time` adds up all kernels, `expected` is the model's sum for those that it knows, which took `known`; `idle`
-    is the part of `span` in which nothing ran, `host_bound` that in which the device waited for the host.
+    is the part of `span` in which nothing ran, `host_bound` that in which the device waited for the host. `spans` are
+    names, starts and ends of the first kernels, for a picture.
     """
 
     span: float
@@ -51,6 +57,7 @@ class Measured:
     known: float
     expected: float
     ops: tuple[Achieved, ...]
+    spans: tuple[tuple[str, float, float], ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -270,12 +277,21 @@ def _measured(
         known=sum(one.total for one in ops),
         expected=sum(one.expected * one.count for one in ops),
         ops=ops,
+        spans=_spans(program.launches),
     )
+
+
+def _spans(launches: Sequence[Launch]) -> tuple[tuple[str, float, float], ...]:
+    """Return names, starts and ends of the first kernels from the first start on. [s]."""
+    timed = [(one.name, one.start, one.duration) for one in launches if None not in {one.start, one.duration}]
+    first = min((start for _, start, _ in timed if start is not None), default=0.0)
+    ends = [(name, (start or 0.0) - first, (start or 0.0) - first + (took or 0.0)) for name, start, took in timed]
+    return tuple(sorted(ends, key=lambda span: span[1])[:MOST_SPANS])
 
 
 def _measured_record(found: Measured) -> dict[str, Any]:
     """Return what was measured ready for JSON. [s]."""
-    plain = {name: value for name, value in vars(found).items() if name != "ops"}
+    plain = {name: value for name, value in vars(found).items() if name not in {"ops", "spans"}}
     return plain | {"ratio": found.ratio, "ops": [one.to_dict() for one in found.ops]}
 
 
