@@ -49,7 +49,7 @@ NAMED: Final = 4
 class Arithmetic:
     """What a group issues per value.
 
-    `slots` instructions, `special` functions, and `serial` dependent cycles of one value; `flops` are the whole group's.
+    `slots` instructions, `special` functions and `serial` dependent cycles of one value; `flops` of the whole group.
     """
 
     slots: float

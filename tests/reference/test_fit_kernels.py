@@ -23,6 +23,7 @@ FEW = {
     "attention_few": 4,
     "conv_odd16": 6,
     "conv_rare32": 3,
+    "gen_rows_running_odd_32": 6,
     "log_softmax_loop16": 7,
     "log_softmax_shared32": 6,
     "memset": 1,
