@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fusesim.errors import InputError
+from fusesim.errors import InputError, excerpt
 from fusesim.frontends.onnx import from_onnx
 from fusesim.frontends.trace import Trace, read_trace
 from fusesim.inputs import choice
@@ -18,7 +19,7 @@ from . import ids
 from .controls import short_text
 from .fields import Field, Form, Values
 from .forms import Part
-from .layout import Menu, Switch
+from .layout import Entry, Menu, Switch
 from .plan_form import STRATEGY
 from .plan_view import path_of
 
@@ -44,6 +45,9 @@ SAMPLES: Final = {
 MOST_OPS: Final = 800
 """Ops of a program that the workshop plans; more take seconds, which others would wait for."""
 
+SIZES: Final = "sizes"
+MAX_SIZE: Final = 10**7
+MOST_SIZES: Final = 8
 LAUNCHES: Final = ("stream", "graph")
 
 
@@ -75,6 +79,7 @@ def program_form(catalogue: Catalogue) -> Form:
         Field(name=ids.DEVICE, default="h200-sxm", read=lambda raw: catalogue.find(short_text("device", raw)).id),
         Field(name=STRATEGY, default="inductor", read=lambda raw: choice("strategy", raw, tuple(STRATEGIES))),
         Field(name=ids.LAUNCH, default="stream", read=lambda raw: choice("launch mode", raw, LAUNCHES)),
+        Field(name=SIZES, default=(), read=_sizes, write=written),
     )
 
 
@@ -90,7 +95,27 @@ def parts(catalogue: Catalogue) -> tuple[Part, ...]:
         Part(owner=ids.DEVICE, controls=(Menu(id=ids.DEVICE, label="Device to run on", options=devices),)),
         Part(owner=STRATEGY, controls=(Menu(id=STRATEGY, label="Who fuses", options=strategies),)),
         Part(owner=ids.LAUNCH, controls=(Switch(id=ids.LAUNCH, label="Launched", options=launches),)),
+        Part(
+            owner=SIZES,
+            controls=(Entry(id=SIZES, label="Named dimensions of an ONNX model", placeholder="batch=8, seq=128"),),
+        ),
     )
+
+
+def _sizes(raw: Any) -> tuple[tuple[str, int], ...]:
+    """Read sizes of named dimensions: ``batch=8, seq=128``."""
+    found: dict[str, int] = {}
+    for part in filter(None, (piece.strip() for piece in short_text("sizes", raw, 200).split(","))):
+        pair = re.fullmatch(r"([\w.:/-]{1,60})\s*[=:]\s*(\d{1,8})", part, re.ASCII)
+        if pair is None or not 1 <= int(pair[2]) <= MAX_SIZE or len(found) == MOST_SIZES:
+            raise InputError(f'"{excerpt(part)}" is not the size of a dimension; write for example batch=8, seq=128')
+        found[pair[1]] = int(pair[2])
+    return tuple(found.items())
+
+
+def written(sizes: tuple[tuple[str, int], ...]) -> str:
+    """Write sizes of named dimensions."""
+    return ",".join(f"{name}:{size}" for name, size in sizes)
 
 
 def samples() -> dict[str, Trace]:
@@ -98,7 +123,7 @@ def samples() -> dict[str, Trace]:
     return {name: read_trace(FOLDER / f"{name}.json.gz") for name in SAMPLES}
 
 
-def program_of(upload: Upload) -> Trace | Graph:
+def program_of(upload: Upload, sizes: tuple[tuple[str, int], ...] = ()) -> Trace | Graph:
     """Read what was handed in.
 
     Raises
@@ -107,9 +132,13 @@ def program_of(upload: Upload) -> Trace | Graph:
         If it is none that can be read, or has more ops than the workshop plans.
     """
     try:
-        found = from_onnx(upload.content) if upload.kind == "onnx" else read_trace(io.BytesIO(upload.content))
+        if upload.kind == "onnx":
+            found: Trace | Graph = from_onnx(upload.content, sizes=dict(sizes))
+        else:
+            found = read_trace(io.BytesIO(upload.content))
     except InputError as error:
-        raise InputError(str(error).replace("trace:", f"{upload.name}:", 1)) from error
+        said = re.sub("^(trace|model):", f"{upload.name}:", str(error))
+        raise InputError(re.sub("give sizes=.*", "write it as a named dimension, such as batch=8", said)) from error
     except (RecursionError, MemoryError) as error:
         raise InputError(f"{upload.name} is nested or listed too deeply to be read") from error
     graph = found.graph if isinstance(found, Trace) else found

@@ -17,7 +17,7 @@ from .fields import Form, answer_with, sentence, stopped
 from .figures import COLOURS, Figure, axis, decades, frame
 from .page import items
 from .plan_form import STRATEGY
-from .program_view import FILE, SAMPLE, SAMPLES, look, program_of
+from .program_view import FILE, SAMPLE, SAMPLES, SIZES, look, program_of, written
 from .tables import Cell, table
 from .uploads import MAX_UPLOAD, checked
 
@@ -59,7 +59,8 @@ def respond(asked_for: Any, catalogue: Catalogue, form: Form, traces: dict[str, 
         return None if name == FILE else look(traces[name], SAMPLES[name], asked.values, catalogue)
 
     asked, view, answer = answer_with(form, asked_for, view_of)
-    answer["widgets"], answer["hidden"] = dict(asked.values), []
+    answer["widgets"] = asked.values | {SIZES: written(asked.values[SIZES])}
+    answer["hidden"] = [] if asked.values[SAMPLE] == FILE else [ids.group(SIZES)]
     if view is None:
         answer["texts"] |= {NAME: CHOOSE} if asked.values[SAMPLE] == FILE else {}
         return {"charts": dict.fromkeys(CHARTS, no_update), "answer": answer}
@@ -112,8 +113,8 @@ def handed_in(name: Any, body: bytes, query: str, catalogue: Catalogue, form: Fo
     """
     values = form.from_query(query)[0] | {SAMPLE: FILE}
     upload = checked(name, body)
-    view = look(program_of(upload), upload.name, values, catalogue)
-    return shown(view, values, {"texts": {ids.problem(SAMPLE): ""}, "parts": {}})
+    view = look(program_of(upload, values[SIZES]), upload.name, values, catalogue)
+    return shown(view, values, {"texts": {ids.problem(SAMPLE): ""}, "parts": {}, "hidden": []})
 
 
 def texts(view: ProgramView, values: Values) -> dict[str, str]:
@@ -145,12 +146,13 @@ def call(view: ProgramView, values: Values) -> str:
     onnx = view.name.lower().endswith(".onnx")
     load = "from fusesim.frontends.onnx import from_onnx" if onnx else "from fusesim.frontends.trace import read_trace"
     name = view.name if values[SAMPLE] == FILE else "trace.json.gz"
+    sizes = f", sizes={dict(values[SIZES])!r}" if onnx and values[SIZES] else ""
     return "\n".join(
         (
             load,
             "from fusesim.ranking import rank",
             "",
-            f'program = {"from_onnx" if onnx else "read_trace"}("{name}")',
+            f'program = {"from_onnx" if onnx else "read_trace"}("{name}"{sizes})',
             f'report = rank(program, device="{values[ids.DEVICE]}", launch="{values[ids.LAUNCH]}", fused={side})',
             'print("\\n".join(report.explain()))',
         )

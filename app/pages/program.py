@@ -18,7 +18,12 @@ def program(catalogue: Catalogue) -> page.Page:
     """Return the page."""
     form = program_view.program_form(catalogue)
     traces = program_view.samples()
-    panel = forms.form("Settings", program_view.parts(catalogue), form.defaults)
+    panel = forms.form(
+        "Settings",
+        program_view.parts(catalogue),
+        form.defaults | {program_view.SIZES: ""},
+        [ids.group(program_view.SIZES)],
+    )
     steps = program_lesson.steps(catalogue, form, traces)
     return page.Page(
         path=PATH,

@@ -1,4 +1,4 @@
-"""Take the README's picture of the chain page: python tests/app/screenshot.py http://127.0.0.1:8050/ out.png.
+"""Take the pictures of all pages: python tests/app/screenshot.py http://127.0.0.1:8050/ [folder].
 
 The workshop has to be running at that address (`fusesim workshop`), and Chromium and chromedriver be on PATH.
 """
@@ -8,29 +8,48 @@ from __future__ import annotations
 import base64
 import shutil
 import sys
+import time
 from pathlib import Path
 
 from selenium import webdriver
-from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 WINDOW = {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-PART = {"x": 0, "y": 0, "width": 1425, "height": 1590, "scale": 1}
-BARS = ".js-plotly-plot .barlayer .point"
+PAGES = {
+    "chain": ("", 1590),
+    "roofline": ("roofline/?second=rtx-4090", 1500),
+    "plans": ("plans/?pattern=transformer_block", 1700),
+    "program": ("program/", 1500),
+    "accuracy": ("accuracy/", 1500),
+    "devices": ("devices/?third=rtx-4090", 1500),
+}
+DRAWN = """
+return document.body.dataset.answered && [...document.querySelectorAll('figure.chart')]
+    .every((chart) => chart.querySelector('.js-plotly-plot .main-svg'));
+"""
 
 
-def take(address: str) -> bytes:
-    """Open the page, wait for its charts, and return the picture."""
+def take(browser: webdriver.Chrome, address: str, height: int) -> bytes:
+    """Open a page, wait for its charts and for what comes later, and return the picture."""
+    browser.get(address)
+    WebDriverWait(browser, 20).until(lambda opened: opened.execute_script(DRAWN))
+    time.sleep(2)
+    part = {"x": 0, "y": 0, "width": 1425, "height": height, "scale": 1}
+    picture = {"format": "png", "captureBeyondViewport": True, "clip": part}
+    return base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", picture)["data"])
+
+
+def main(address: str, folder: Path) -> None:
+    """Take all pictures."""
     options = webdriver.ChromeOptions()
     for flag in ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(flag)
     with webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver"))) as browser:
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", WINDOW)
-        browser.get(address)
-        WebDriverWait(browser, 20).until(lambda opened: opened.find_elements(By.CSS_SELECTOR, BARS))
-        picture = {"format": "png", "captureBeyondViewport": True, "clip": PART}
-        return base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", picture)["data"])
+        for name, (path, height) in PAGES.items():
+            (folder / f"{name}.png").write_bytes(take(browser, address + path, height))
 
 
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_bytes(take(sys.argv[1]))
+    here = Path(__file__).parents[2] / "app" / "screenshots"
+    main(sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else here)  # noqa: PLR2004 - address and folder

@@ -114,6 +114,25 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(client, caplog, case):
     assert hand_in(client, "a.json.gz", BLOCK).status_code == 200  # the server is unharmed
 
 
+def test_a_model_is_ranked_at_the_sizes_that_it_is_given(client):
+    onnx = pytest.importorskip("onnx")
+    make = onnx.helper
+    node = make.make_node("Relu", ["x"], ["y"])
+    ends = [make.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["batch", 512]) for name in ("x", "y")]
+    body = make.make_model(make.make_graph([node], "g", ends[:1], ends[1:])).SerializeToString()
+    assert "named dimension" in hand_in(client, "m.onnx", body).json["problem"]
+    answer = hand_in(client, "m.onnx", body, "?sizes=batch:1024")
+    assert answer.json["answer"]["texts"][programs.MEASURED] == "not in the file"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["batch", "batch=0", "batch=x", ",".join(f"a{place}=1" for place in range(9)), 5, None, "=3", "b=99999999999"],
+)
+def test_what_is_no_size_of_a_dimension_is_refused(raw):
+    assert ask("", {"sizes": raw})["answer"]["texts"][ids.problem("sizes")]
+
+
 def test_a_file_that_is_too_long_is_not_read(client):
     answer = hand_in(client, "a.json", b"1" * (uploads.MAX_UPLOAD + 1))
     assert answer.status_code == 413
