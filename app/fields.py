@@ -49,7 +49,8 @@ class Field:
 class Asked:
     """What a request comes to: settings, a sentence for each control that is refused, and whether to draw anew.
 
-    `more` says that the page stands still and wants what takes longer, `fresh` that it opens at an address.
+    `more` says that the page stands still and wants what takes longer, `fresh` that it opens at an address, `moved`
+    which controls have moved.
     """
 
     values: Values
@@ -58,6 +59,12 @@ class Asked:
     more: bool
     serial: Any
     fresh: bool = False
+    moved: tuple[str, ...] = ()
+
+    @property
+    def dragged(self) -> bool:
+        """Whether only sliders have moved, so that the next request is on its way already."""
+        return bool(self.moved) and all(control.endswith("-slider") for control in self.moved)
 
 
 class Form:
@@ -138,7 +145,13 @@ class Form:
                 problems[self.owner(control)] = sentence(str(error))
         usable = fresh or more or len(moved) > refused
         return Asked(
-            values=values, problems=problems, usable=usable, more=more, serial=request.get("serial"), fresh=fresh
+            values=values,
+            problems=problems,
+            usable=usable,
+            more=more,
+            serial=request.get("serial"),
+            fresh=fresh,
+            moved=tuple(moved),
         )
 
 

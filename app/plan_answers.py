@@ -21,6 +21,8 @@ MEMORY: Final = "memory-chart"
 CHARTS: Final = (TIMELINE, MEMORY)
 DRAWING: Final = "drawing"
 REASONS: Final = "plan-reasons"
+MOST_DRAGGED: Final = 30
+"""Edges up to which a drawing follows a slider; a larger one waits until the slider stands still."""
 
 
 def respond(request: Any, catalogue: Catalogue, form: Form) -> dict[str, Any]:
@@ -52,12 +54,10 @@ def _shown(view: PlanView, asked: Asked, form: Form, answer: dict[str, Any]) -> 
     answer["texts"] |= plan_words.texts(view) | {"edges-note": plan_tables.saved(view)}
     answer["widgets"] = plan_form.widgets(form, asked.values)
     answer["hidden"] = plan_form.hidden(asked.values)
-    answer["parts"] = {
-        DRAWING: plan_graph.drawing(view),
-        plan_tables.ASKED: plan_tables.question(view),
-        REASONS: items(plan_words.reasons(view)),
-    }
-    if asked.fresh or asked.more:  # not while a slider is dragged: nobody reads a table then
+    answer["parts"] = {plan_tables.ASKED: plan_tables.question(view), REASONS: items(plan_words.reasons(view))}
+    if not asked.dragged or len(view.edges) <= MOST_DRAGGED:
+        answer["parts"][DRAWING] = plan_graph.drawing(view)
+    if not asked.dragged:  # nobody reads a table while a slider moves
         answer["parts"] |= {
             plan_tables.EDGES_TABLE: plan_tables.edges(view),
             ids.SUMS: items(plan_words.sums(view)),

@@ -47,11 +47,11 @@ def respond(request: Any, catalogue: Catalogue, form: Form) -> dict[str, Any]:
     answer["widgets"] = roof_widgets(form, asked.values)
     answer["hidden"] = hidden(asked.values)
     answer["parts"] = {KEY: key(view), SAID: items(said(view))}
-    if asked.fresh or asked.more:  # not while a slider is dragged: nobody reads a table then
+    if not asked.dragged:  # nobody reads a table while a slider moves
         answer["parts"] |= {KERNELS: kernels(view), LIMITS: limits(view), ids.SUMS: items(sums(view))}
     if asked.more:
         return {"charts": {ROOFLINE: no_update}, "answer": answer}
-    answer["more"] = not asked.fresh
+    answer["more"] = asked.dragged
     return {"charts": {ROOFLINE: chart(view)}, "answer": answer}
 
 

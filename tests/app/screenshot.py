@@ -52,4 +52,4 @@ def main(address: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     here = Path(__file__).parents[2] / "app" / "screenshots"
-    main(sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else here)  # noqa: PLR2004 - address and folder
+    main(sys.argv[1], Path(sys.argv[2]) if len(sys.argv) > 2 else here)
