@@ -51,7 +51,7 @@ def respond(request: Any, catalogue: Catalogue, form: Form) -> dict[str, Any]:
 
 def _shown(view: PlanView, asked: Asked, form: Form, answer: dict[str, Any]) -> dict[str, Any]:
     """Fill in an answer."""
-    answer["texts"] |= plan_words.texts(view) | {"edges-note": plan_tables.saved(view)}
+    answer["texts"] |= plan_words.texts(view) | {plan_tables.EDGES_NOTE: plan_tables.saved(view)}
     answer["widgets"] = plan_form.widgets(form, asked.values)
     answer["hidden"] = plan_form.hidden(asked.values)
     answer["parts"] = {plan_tables.ASKED: plan_tables.question(view), REASONS: items(plan_words.reasons(view))}

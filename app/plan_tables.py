@@ -21,6 +21,7 @@ STRATEGIES_TABLE: Final = "strategies-table"
 EDGES_TABLE: Final = "edges-table"
 SOURCE: Final = "source-code"
 ASKED: Final = "asked"
+EDGES_NOTE: Final = "edges-note"
 MOST_EDGES: Final = 40
 
 _HEADS: Final = ("Who fuses", "What it does", "Kernels", "Time", "90 % range", "Speedup", "Moved", "Peak memory")

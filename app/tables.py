@@ -63,12 +63,13 @@ def _look(look: str) -> str:
     return f' class="{look}"' if look else ""
 
 
-def framed(name: str, title: str, note: str = "", *, csv: bool = True) -> str:
-    """Return the place of a table, which an answer fills, with a button that saves it as CSV."""
+def framed(name: str, title: str, note: str = "", *, csv: bool = True, said: str = "") -> str:
+    """Return the place of a table, which an answer fills, with a button that saves it; `said` is a text's place."""
     save = f'<button type="button" class="quiet small" data-csv="{name}">CSV</button>' if csv else ""
-    said = f'<p class="note-line">{escape(note)}</p>' if note else ""
+    told = f'<p class="note-line">{escape(note)}</p>' if note else ""
+    told += f'<p id="{said}" class="note-line"></p>' if said else ""
     return (
-        f'<section class="card sheet"><div class="sheet-head"><h3>{escape(title)}</h3>{save}</div>{said}'
+        f'<section class="card sheet"><div class="sheet-head"><h3>{escape(title)}</h3>{save}</div>{told}'
         f'<div id="{name}" class="scroll" tabindex="0" role="region" aria-label="{escape(title)}">'
         '<p class="empty">Loading.</p></div></section>'
     )

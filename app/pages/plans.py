@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from .. import forms, guide, ids, page, plan_form, plan_lesson, tables
 from ..plan_answers import CHARTS, DRAWING, MEMORY, REASONS, TIMELINE, respond
-from ..plan_tables import ASKED, EDGES_TABLE, SOURCE, STRATEGIES_TABLE
+from ..plan_tables import ASKED, EDGES_NOTE, EDGES_TABLE, SOURCE, STRATEGIES_TABLE
 from ..plan_words import BREAK_EVEN, EDITED, FUSED_PEAK, SUMMARY, UNFUSED_PEAK
 
 if TYPE_CHECKING:
@@ -67,13 +67,14 @@ def _board() -> str:
         f'<span class="stroke {look}">{escape(said)}</span>'
         for look, said in (("paid", "paid: through memory"), ("re-read", "read again"), ("saved", "saved: on the chip"))
     )
+    alerts = "".join(f'<p id="{ids.problem(name)}" class="problem" role="alert"></p>' for name in ("ask", "edits"))
     return (
         '<section class="card board"><div class="sheet-head"><h3>The plan</h3>'
         f'<button type="button" class="quiet small" data-drawing="{DRAWING}">SVG</button></div>'
         f'<p id="{SUMMARY}" class="note-line"></p><p class="strokes">{keys}</p>'
         f'<div class="split"><div id="{DRAWING}" class="drawing" tabindex="0" role="region" '
         'aria-label="Drawing of the plan"><p class="empty">Loading.</p></div>'
-        f'<div class="beside"><div id="{ASKED}" class="asked" aria-live="polite"></div>'
+        f'<div class="beside"><div id="{ASKED}" class="asked" aria-live="polite"></div>{alerts}'
         f'<p id="{EDITED}" class="finding" role="status"></p><h4>What decides here</h4>'
         f'<ul id="{REASONS}" class="reasons-list"></ul><h4>When compiling pays</h4>'
         f'<p id="{BREAK_EVEN}"></p></div></div></section>'
@@ -84,7 +85,7 @@ def _sheets() -> str:
     return (
         '<div class="sheets">'
         f"{tables.framed(STRATEGIES_TABLE, 'Strategies side by side', 'A name chooses.')}"
-        f"{tables.framed(EDGES_TABLE, 'Bytes per edge', 'The largest first.')}"
+        f"{tables.framed(EDGES_TABLE, 'Bytes per edge', 'The largest first.', said=EDGES_NOTE)}"
         f"{tables.framed(SOURCE, 'Source of the largest fused kernel', csv=False)}"
         f"{page.workings()}</div>"
     )

@@ -1,0 +1,111 @@
+"""What all pages have alike, over HTTP: documents, navigation, headers, refusals, and callbacks sent anything."""
+
+import json
+import re
+
+import pytest
+
+from app import ids
+from app.page import MENU
+from app.pages import PAGES
+
+PATHS = [path for path, _ in MENU]
+URL = re.compile(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""")
+
+
+@pytest.fixture(scope="module")
+def pages(catalogue):
+    return {page.path: page for page in (make(catalogue) for make in PAGES)}
+
+
+def body_of(page, value):
+    outputs = [{"id": name, "property": "figure"} for name in page.charts] + [{"id": ids.ANSWER, "property": "data"}]
+    spelt = "...".join(f"{each['id']}.{each['property']}" for each in outputs)
+    inputs = [{"id": ids.REQUEST, "property": "data", "value": value}]
+    return {"output": f"..{spelt}..", "outputs": outputs, "inputs": inputs, "changedPropIds": ["request.data"]}
+
+
+def test_the_navigation_names_every_page(pages):
+    assert set(PATHS) == {"/", *pages}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_document_stands_by_itself(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200
+    assert answer.text.count('aria-current="page"') == 1
+    assert f'<a href="{path}" aria-current="page">' in answer.text
+    assert not URL.search(answer.text)
+    assert "need JavaScript" in answer.text
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_script_stands_inside_a_page_but_by_its_hash(client, path):
+    answer = client.get(path)
+    policy = answer.headers["Content-Security-Policy"]
+    scripts = next(part for part in policy.split("; ") if part.startswith("script-src"))
+    assert re.fullmatch(r"script-src 'self'( 'sha256-[\w+/=]+')+", scripts)
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert not re.search(r"\son\w+=", answer.text.split("<main")[1].split("</main>")[0])
+
+
+def test_scripts_are_shared_by_all_pages(client):
+    found = [set(re.findall(r'src="([^"]+)"', client.get(path).text)) for path in PATHS]
+    assert all(scripts == found[0] for scripts in found)
+    for script in found[0]:
+        answer = client.get(script)
+        assert answer.status_code == 200
+        answer.close()
+
+
+@pytest.mark.parametrize("path", ["/nope", "/plans/nope", "/roofline/x/y", "/index.html", "/plans/%00"])
+def test_unknown_paths_are_not_found(client, path):
+    answer = client.get(path)
+    assert (answer.status_code, answer.mimetype) == (404, "text/plain")
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "/"])
+def test_a_forgotten_slash_is_added(client, path):
+    answer = client.get(path.rstrip("/"))
+    assert (answer.status_code, answer.headers["Location"].endswith(path)) == (308, True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        3,
+        "x",
+        [],
+        {},
+        {"changes": 5},
+        {"changes": {"device": 1e308}},
+        {"changes": {"url": {"a": []}}, "settings": 7},
+    ],
+)
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "/"])
+def test_a_hostile_value_is_answered_in_a_sentence(client, pages, path, value):
+    answer = client.post(f"{path}_dash-update-component", json=body_of(pages[path], value))
+    assert answer.status_code == 200
+    texts = answer.json["response"][ids.ANSWER]["data"]["texts"]
+    assert any(text.endswith((".", "?")) for text in texts.values())
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "/"])
+def test_one_page_does_not_answer_for_another(client, pages, path):
+    other = next(page for page in pages.values() if page.path != path)
+    answer = client.post(f"{path}_dash-update-component", json=body_of(other, {"changes": {"url": ""}}))
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "/"])
+def test_every_place_that_an_answer_writes_to_is_on_the_page(client, pages, path):
+    page = pages[path]
+    shown = client.get(path).text + json.dumps(page.layout.to_plotly_json(), default=lambda part: part.to_plotly_json())
+    answers = [page.respond({"changes": {"url": ""}}), page.respond({"changes": {"more": 1}, "settings": ""})]
+    for answer in (each["answer"] for each in answers):
+        places = {*answer["texts"], *answer["parts"], *(answer["hidden"] or ())}
+        lost = {place for place in places if f'id="{place}"' not in shown and f'"id": "{place}"' not in shown}
+        assert lost == set()
