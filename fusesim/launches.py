@@ -109,8 +109,9 @@ class Rates:
 
     `gap` seconds that a kernel of the class takes beyond the device's floor and latency, `block` seconds that a block
     takes whatever its length, `step` seconds of one step of a thread, `rounds` how often it waits for memory in a
-    step, `slots` instructions per element for addresses, loads and stores, `cycles` clocks per instruction of a warp
-    that nothing hides, `share` of the device's memory bandwidth that the class reaches. On the matrix units `peak` is
+    step, `slots` instructions per element for addresses, loads and stores, `meeting` those of each thread where a block's
+    threads combine what they have (shuffles, shared memory: a row costs them whatever its length), `cycles` clocks per
+    instruction of a warp that nothing hides, `share` of the device's memory bandwidth that the class reaches. On the matrix units `peak` is
     the share that one SM reaches, `fill` what it takes in, and `sustained` the share of the device's peak that power
     allows.
     """
@@ -120,6 +121,7 @@ class Rates:
     step: float = 0.0
     rounds: float = 0.0
     slots: float = 6.0
+    meeting: float = 0.0
     cycles: float = 1.0
     share: float = 1.0
     peak: float = 0.8
@@ -133,6 +135,7 @@ PARAMETERS: Final = {
     "step": ("s", 0.0, 5e-6),
     "rounds": ("1", 0.0, 4.0),
     "slots": ("1", 0.0, 1000.0),
+    "meeting": ("1", 0.0, 2000.0),
     "cycles": ("1", 0.0, 20.0),
     "share": ("1", 0.1, 1.0),
     "peak": ("1", 0.02, 1.0),
@@ -276,7 +279,8 @@ def _issue_times(launch: Launch, rates: Rates, machine: Machine) -> tuple[float,
     per_sm = math.ceil(launch.blocks / machine.sms)
     elements = launch.elements * per_sm / launch.blocks if launch.blocks else 0.0
     slots, fetched = launch.slots + rates.slots, fetch_factor(launch.code * INSTRUCTION)
-    issue = elements * slots * fetched / (machine.clock * machine.issue_per_clock * machine.issue_share)
+    issued = elements * slots * fetched + per_sm * launch.threads * launch.joins * rates.meeting
+    issue = issued / (machine.clock * machine.issue_per_clock * machine.issue_share)
     special = elements * launch.special / (machine.clock * machine.special_per_clock * machine.special_share)
     return issue, special
 
