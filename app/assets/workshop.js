@@ -84,10 +84,21 @@
         return control.type === "radio" ? control.name : control.id;
     }
 
+    /* Darken a slider's track up to its thumb, as the chain page's sliders have it. */
+    function fillTrack(control) {
+        if (control.type === "range") {
+            const share = (control.value - control.min) / (control.max - control.min);
+            control.style.setProperty("--fill", `${100 * share}%`);
+        }
+    }
+
     /* Take in what a native control holds while it is moved; Dash is not told of these. */
     function move(event) {
         const control = event.target.closest("[data-control]");
         const live = control && (control.type === "range" ? event.type === "input" : event.type === "change");
+        if (live) {
+            fillTrack(control);
+        }
         if (live && control.value !== gate.shown[held(control)]) {
             gate.waiting[held(control)] = control.value;
             send();
@@ -100,6 +111,7 @@
         if (!gate.started) {
             gate.started = true;
             for (const control of document.querySelectorAll("[data-control]")) {
+                fillTrack(control);
                 if (control.type !== "radio" || control.checked) {
                     gate.shown[held(control)] = control.value;
                 }
@@ -122,6 +134,7 @@
             }
         } else {
             control.value = value;
+            fillTrack(control);
         }
         return true;
     }
