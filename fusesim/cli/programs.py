@@ -9,10 +9,12 @@ import click
 
 import fusesim
 from fusesim import units
+from fusesim.cli import shared
 from fusesim.cli.progress import bars
 from fusesim.cli.told import program_options, read_told, tell
 from fusesim.errors import InputError, excerpt
 from fusesim.frontends.loading import load_program
+from fusesim.frontends.trace_steps import equal_parts, one_step
 from fusesim.plan_sentences import counted
 from fusesim.readers import named_device
 
@@ -22,11 +24,18 @@ if TYPE_CHECKING:
 BIG: Final = 20_000_000
 """Length of a file from which reading shows how far it is. [B]."""
 
+MANY: Final = 2000
+"""Ops beyond which only one of equal parts is reported: planning all of them would take minutes."""
+
+MINUTES: Final = 6000
+"""Ops that take minutes to plan."""
+
 
 @click.command(name="trace")
 @click.argument("file")
+@click.option("--steps", metavar="N", help="Equal steps that the trace holds; the report is of the last.")
 @program_options
-def trace_command(*, file: str, **options: Any) -> None:
+def trace_command(*, file: str, steps: str | None, **options: Any) -> None:
     """Rank what is worth fusing in a PyTorch profiler trace, and compare its kernels with what they should take.
 
     FILE is a Chrome trace, .json or .json.gz, recorded with record_shapes=True. Times are compared with the device that
@@ -38,14 +47,29 @@ def trace_command(*, file: str, **options: Any) -> None:
     fusesim trace trace.json.gz --launch graph --explain 1
     fusesim trace trace.json.gz --fail-above 1.3
     """  # noqa: D301 - \b is click's mark for lines that keep their breaks
-    found = _read_trace(file)
+    found, extra = _one_step(_read_trace(file), steps)
     recorded = named_device(found.device)
     told = read_told(options, recorded or "h200-sxm")
-    extra: tuple[str, ...] = ()
     if recorded is None and found.timeline is not None:
         name, other = found.device or "its device", told.as_rank["device"].id
-        extra = (f"note: {name} is not known, so times are compared with {other}",)
+        extra = (*extra, f"note: {name} is not known, so times are compared with {other}")
     tell(found, told, recorded, extra)
+
+
+def _one_step(found: Trace, steps: str | None) -> tuple[Trace, tuple[str, ...]]:
+    """Return one step of a trace, and what is to be said of it."""
+    if steps is not None:
+        return one_step(found, shared.whole(steps, "--steps", 10**6)), ()
+    if found.graph is None:
+        return found, ()
+    count, ops = equal_parts(found.graph), len(found.graph.paid_nodes)
+    if count == 1:
+        if ops > MINUTES:
+            click.echo(f"fusesim: planning {ops} ops takes minutes; record fewer steps, or equal ones", err=True)
+        return found, ()
+    if ops <= MANY:
+        return found, (f"note: the trace repeats {count} equal parts; if they are steps, --steps {count} reports one",)
+    return one_step(found, count), (f"note: the trace repeats {count} equal parts of {ops // count} ops: one is told",)
 
 
 def _read_trace(file: str) -> Trace:
