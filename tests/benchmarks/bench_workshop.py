@@ -21,6 +21,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from app import create_app
 
+DRAWN = ".js-plotly-plot .main-svg"
 PAGES = {"plans/": "tokens-slider", "roofline/": "tokens-slider", "plans/?pattern=transformer_block": "seq-slider"}
 SCRIPT = """
 const [control, count, done] = arguments;
@@ -107,8 +108,7 @@ def main() -> None:
         for page, control in PAGES.items():
             browser.get(f"http://127.0.0.1:{server.effective_port}/{page}")
             WebDriverWait(browser, 30).until(lambda each: each.execute_script("return document.body.dataset.answered"))
-            drawn = ".js-plotly-plot .main-svg"
-            WebDriverWait(browser, 30).until(lambda each: each.find_elements("css selector", drawn))
+            WebDriverWait(browser, 30).until(lambda each: each.find_elements("css selector", DRAWN))
             time.sleep(2)  # what takes longer comes once the page stands still
             browser.execute_script("window.benchOutputs = arguments[0]", outputs_of(page))
             found = browser.execute_async_script(SCRIPT, control, count)
