@@ -169,10 +169,12 @@ def short_blocks(run: PlanRun) -> list[str]:
     for kernel in run.kernels_run:
         own, launch = kernel.time, kernel.launch
         many = launch.blocks > (run.limits.sms or 1) * launch.resident
-        if many and own.waves > SHORT * max(own.dram, own.cache, own.issue):
+        idle = launch.elements <= 2 * launch.blocks * launch.threads
+        took = max(own.waves, own.issue)
+        if many and idle and took > SHORT * max(own.dram, own.cache):
             each, blocks = (
                 units.format_count(max(round(n), 1)) for n in (launch.elements / launch.blocks, launch.blocks)
             )
-            waves, moved = (units.format_quantity(t, units.TIME) for t in (own.waves, max(own.dram, own.cache)))
+            waves, moved = (units.format_quantity(t, units.TIME) for t in (took, max(own.dram, own.cache)))
             found.append(f"{launch.name} runs {blocks} blocks of {each} values: they take {waves}, its bytes {moved}")
     return found[:FEW]
