@@ -169,7 +169,7 @@ def short_blocks(run: PlanRun) -> list[str]:
     for kernel in run.kernels_run:
         own, launch = kernel.time, kernel.launch
         many = launch.blocks > (run.limits.sms or 1) * launch.resident
-        idle = launch.elements <= 2 * launch.blocks * launch.threads
+        idle = launch.elements <= launch.blocks * launch.threads
         took = max(own.waves, own.issue)
         if many and idle and took > SHORT * max(own.dram, own.cache):
             each, blocks = (
