@@ -31,7 +31,9 @@ TILES: Final = np.array(
 )
 """Sizes of tiles that cuBLAS's kernels for Hopper have, as their names say (nvjet_sm90, seen on an H200)."""
 
-COARSE_TILES: Final = np.array([(a, b) for a in (64, 128, 256) for b in (64, 128, 192, 256) if a * b <= 256 * 128], dtype=float)
+COARSE_TILES: Final = np.array(
+    [(a, b) for a in (64, 128, 256) for b in (64, 128, 192, 256) if a * b <= 256 * 128], dtype=float
+)
 """Sizes of tiles that cuDNN's convolutions for Hopper have (their kernels' names on an H200): odd channels pad."""
 
 SPLITS: Final = (1, 2, 4, 8)
