@@ -104,5 +104,14 @@ class KernelRates(_Record):
 
 def rates_of(values: Mapping[str, float]) -> Rates:
     """Return a row's rates; those that it does not state take nothing."""
-    plain = {"gap": 0.0, "block": 0.0, "step": 0.0, "rounds": 0.0, "slots": 0.0, "meeting": 0.0, "cycles": 1.0, "share": 1.0}
+    plain = {
+        "gap": 0.0,
+        "block": 0.0,
+        "step": 0.0,
+        "rounds": 0.0,
+        "slots": 0.0,
+        "meeting": 0.0,
+        "cycles": 1.0,
+        "share": 1.0,
+    }
     return Rates(**(plain | dict(values)))

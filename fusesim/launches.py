@@ -109,11 +109,11 @@ class Rates:
 
     `gap` seconds that a kernel of the class takes beyond the device's floor and latency, `block` seconds that a block
     takes whatever its length, `step` seconds of one step of a thread, `rounds` how often it waits for memory in a
-    step, `slots` instructions per element for addresses, loads and stores, `meeting` those of each thread where a block's
-    threads combine what they have (shuffles, shared memory: a row costs them whatever its length), `cycles` clocks per
-    instruction of a warp that nothing hides, `share` of the device's memory bandwidth that the class reaches. On the matrix units `peak` is
-    the share that one SM reaches, `fill` what it takes in, and `sustained` the share of the device's peak that power
-    allows.
+    step, `slots` instructions per element for addresses, loads and stores, `meeting` those of each thread where a
+    block's threads combine what they have (shuffles, shared memory: a row costs them whatever its length), `cycles`
+    clocks per instruction of a warp that nothing hides, `share` of the device's memory bandwidth that the class
+    reaches. On the matrix units `peak` is the share that one SM reaches, `fill` what it takes in, and `sustained` the
+    share of the device's peak that power allows.
     """
 
     gap: float = 0.0
