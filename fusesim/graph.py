@@ -260,38 +260,56 @@ class Graph:
 
 def check_order(graph: Graph) -> None:
     """Check that names are known and made once, and that each op comes after what it reads."""
-    made: set[str] = set()
     for name in graph.inputs:
         _known(graph, name, "an input")
-        made.add(name)
-    producers: dict[str, str] = {}
-    overwritten: dict[str, tuple[str, str]] = {}
+    made = dict.fromkeys(graph.inputs, "the inputs")
+    overwritten: dict[str, str] = {}
     names: set[str] = set()
-    every = {name for node in graph.nodes for name in node.outputs}
+    later = {name for node in graph.nodes for name in node.outputs}
     for node in graph.nodes:
         find_kind(node.kind)
         if node.name in names:
             raise GraphError(f"two ops are called {excerpt(node.name)}; give each a name of its own")
         names.add(node.name)
-        for name in node.inputs:
-            _known(graph, name, f"op {node.name}")
-            if name not in made:
-                why = "is made later: ops stand in a cycle or out of order" if name in every else "has no producer"
-                raise GraphError(f"op {node.name} reads {excerpt(name)}, which {why}")
-            if name in overwritten:
-                by, _ = overwritten[name]
-                raise GraphError(f"op {node.name} reads {excerpt(name)} after op {by} wrote over it")
-        for name in node.outputs:
-            _known(graph, name, f"op {node.name}")
-            if name in made:
-                maker = producers.get(name, "the inputs")
-                raise GraphError(f"tensor {excerpt(name)} is made twice, by {maker} and by op {node.name}")
-            made.add(name)
-            producers[name] = node.name
-            if graph.tensors[name].is_view and node.family != "view":
-                over = node.attr("over")
-                if over is not None:
-                    overwritten[over] = (node.name, name)
+        _check_reads(graph, node, made, overwritten, later)
+        _check_results(graph, node, made)
+        made.update(dict.fromkeys(node.outputs, node.name))
+        overwritten.update(_overwrites(graph, node))
+    _check_ends(graph, made, names)
+
+
+def _check_reads(
+    graph: Graph, node: Node, made: Mapping[str, str], overwritten: Mapping[str, str], later: set[str]
+) -> None:
+    """Refuse an op that reads what is not there yet, or is there no more."""
+    for name in node.inputs:
+        _known(graph, name, f"op {node.name}")
+        if name not in made:
+            why = "is made later: ops stand in a cycle or out of order" if name in later else "has no producer"
+            raise GraphError(f"op {node.name} reads {excerpt(name)}, which {why}")
+        if name in overwritten:
+            raise GraphError(f"op {node.name} reads {excerpt(name)} after op {overwritten[name]} wrote over it")
+
+
+def _check_results(graph: Graph, node: Node, made: Mapping[str, str]) -> None:
+    """Refuse an op that makes a tensor again."""
+    for place, name in enumerate(node.outputs):
+        _known(graph, name, f"op {node.name}")
+        if name in made or name in node.outputs[:place]:
+            maker = made.get(name, node.name)
+            raise GraphError(f"tensor {excerpt(name)} is made twice, by {maker} and by op {node.name}")
+
+
+def _overwrites(graph: Graph, node: Node) -> dict[str, str]:
+    """Return the tensors that an op writes over, and its name."""
+    over = node.attr("over")
+    if over is None or node.family == "view" or not any(graph.tensors[name].is_view for name in node.outputs):
+        return {}
+    return {over: node.name}
+
+
+def _check_ends(graph: Graph, made: Mapping[str, str], names: set[str]) -> None:
+    """Refuse outputs that nothing makes, parameters that are no inputs, and lives that no op ends."""
     for name in graph.outputs:
         _known(graph, name, "an output")
         if name not in made:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fusesim.errors import GraphError, excerpt
 from fusesim.frontends import aten_results_gather  # noqa: F401 - registers rules
 from fusesim.frontends.aten import opaque, translate
-from fusesim.frontends.aten_call import RULES
-from fusesim.frontends.aten_call import Call, flat
+from fusesim.frontends.aten_call import RULES, Call, flat
 from fusesim.frontends.aten_results import Look, like, results
 from fusesim.frontends.aten_views import views
 from fusesim.frontends.inductor_names import fused_ops

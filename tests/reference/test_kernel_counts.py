@@ -28,11 +28,6 @@ fit = beside("fit_kernels")
 
 DIFFERENCES = {
     # label, side: predicted, measured, and why. At most three in each file.
-    ("own patterns", "matmul {'M': 12, 'K': 4096, 'N': 4096}", "compiled"): (
-        2,
-        3,
-        "Inductor pads 12 rows to 16 with a loop before the product, where its own benchmark of both says so",
-    ),
     ("own patterns", "attention_ops {'B': 2, 'heads': 12, 'S': 512, 'D': 64}", "eager"): (
         4,
         5,
