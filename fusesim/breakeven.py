@@ -32,7 +32,7 @@ PATTERN: Final = CompileTime(
 )
 MODEL: Final = CompileTime(seconds=3.75, low=1.08, high=11.6, cases=4, source="whole models, H200, h200_models.json")
 CACHED: Final = CompileTime(
-    seconds=0.095, low=0.060, high=1.29, cases=68, source="patterns from a full cache, H200, h200_own_patterns.json"
+    seconds=0.0678, low=0.0434, high=0.213, cases=68, source="patterns from a full cache, H200, h200_own_patterns.json"
 )
 NOTHING: Final = CompileTime(seconds=0.0, low=0.0, high=0.0, cases=0, source="eager mode compiles nothing")
 

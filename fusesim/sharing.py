@@ -25,7 +25,8 @@ def repeated(graph: Graph) -> tuple[tuple[str, str], ...]:
     Notes
     -----
     Two ops are the same if kind, settings, inputs and the form of their results are. Random ops, those that write over
-    an input and those that read what is written over never are, and views, which cost nothing, are not named.
+    an input and those that read what is written over never are. Views, which cost nothing, are not named, and ops that
+    read nothing (constants, counted places) are made wherever they are used.
     """
     return tuple((first, name) for name, first in _twins(graph).items() if graph.by_name[name].family != "view")
 

@@ -336,4 +336,4 @@ def test_the_example_of_the_readme_is_valid():
 
 def test_the_folder_holds_nothing_else():
     assert {file.suffix for file in Path(specs_folder()).iterdir() if file.is_file()} == {".toml", ".md"}
-    assert {file.name for file in Path(specs_folder()).iterdir() if file.is_dir()} == {"calibrations"}
+    assert {file.name for file in Path(specs_folder()).iterdir() if file.is_dir()} == {"calibrations", "kernels"}

@@ -92,10 +92,10 @@ def test_what_is_written_over_is_left_alone():
     assert repeated(b.graph()) == ()
 
 
-def test_dlrm_counts_out_the_same_places_for_every_table():
-    pairs = repeated(patterns.dlrm(64))
-    assert len(pairs) == 25  # 26 tables, the first of which is no repetition
-    assert {first for first, _ in pairs} == {"iota"}
+def test_what_reads_nothing_is_made_wherever_it_is_used():
+    graph = patterns.dlrm(64)
+    assert sum(node.kind == "iota" for node in graph.nodes) >= 26  # one count of places for each table
+    assert repeated(graph) == ()
 
 
 def test_held_variables_follow_what_stays():
