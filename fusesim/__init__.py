@@ -87,8 +87,8 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     """Load planners and frontends when they are first asked for: they would slow every start down."""
-    if name == "patterns":
-        return import_module("fusesim.patterns")
+    if name in {"patterns", "why"}:
+        return import_module(f"fusesim.{name}")
     if name in _LATER:
         return getattr(import_module(f"fusesim.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -65,9 +65,12 @@ class Builder:
     ) -> Tensor:
         """Add a tensor: one of its own, or one in the memory of another, `offset` elements from its start."""
         name = self._name(stem)
-        strides = tuple(strides) if strides is not None else row_major(shape)
+        if strides is None:  # of what is no size the tensor itself says so
+            strides = row_major(shape) if all(isinstance(size, int) for size in shape) else tuple(shape)
         storage = of.storage if of is not None else name
-        made = Tensor(name=name, shape=tuple(shape), dtype=dtype, strides=strides, storage=storage, offset=offset)
+        made = Tensor(
+            name=name, shape=tuple(shape), dtype=dtype, strides=tuple(strides), storage=storage, offset=offset
+        )
         self.tensors[name] = made
         return made
 
@@ -146,6 +149,11 @@ class Builder:
         row = find_kind(kind)
         if row.family != "pointwise":
             raise GraphError(f"{kind} is no pointwise op; use the method of its own")
+        for other in inputs:
+            if not isinstance(other, Tensor):
+                raise GraphError(f"op {kind} takes tensors, not {type(other).__name__}; give a number as scalar=")
+        if not inputs and "shape" not in attrs:
+            raise GraphError(f"op {kind} has no inputs; give its tensors, or shape=")
         shape = broadcast_shape([tensor.shape for tensor in inputs]) if inputs else tuple(attrs.pop("shape"))
         if dtype is None:
             dtype = row.returns or promoted(inputs[1:] if kind == "where" and len(inputs) > 1 else inputs, scalar)
@@ -195,7 +203,7 @@ class Builder:
     def _dim(self, x: Tensor, dim: int) -> int:
         """Return a dimension counted from the front."""
         rank = len(x.shape)
-        if not -rank <= dim < rank:
+        if not isinstance(dim, int) or not -rank <= dim < rank:
             raise GraphError(f"tensor {x.name} of shape {x.shape} has no dimension {dim}")
         return dim % rank
 

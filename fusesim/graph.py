@@ -141,7 +141,7 @@ class Graph:
         InputError
             If there is none, with the ones that there are.
         """
-        if name not in self.by_name:
+        if not isinstance(name, str) or name not in self.by_name:
             known = ", ".join(list(self.by_name)[:12])
             raise InputError(f"{self.name} has no op {excerpt(name)}; it has {known}")
         return self.by_name[name]

@@ -161,6 +161,18 @@ def choice(kind: str, value: Any, options: Sequence[str]) -> str:
     raise unknown_name(kind, value, options)
 
 
+def instance(what: str, value: Any, kind: type, advice: str) -> None:
+    """Refuse a value that is no record of a kind.
+
+    Raises
+    ------
+    InputError
+        If it is another thing, with what to give.
+    """
+    if not isinstance(value, kind):
+        raise InputError(f"{what} is a {kind.__name__}, {advice}; not {type(value).__name__}")
+
+
 def common_shape(**arguments: Any) -> tuple[int, ...]:
     """Return the shape that the arguments broadcast to.
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fusesim.api import find_device
+from fusesim.graph import Graph
 from fusesim.group_cost import group_cost
+from fusesim.inputs import instance
 from fusesim.legality import check_plan
 from fusesim.limits import Limits
 from fusesim.strategies import find_strategy
@@ -14,7 +16,6 @@ from fusesim.textbook_cost import TextbookCost
 
 if TYPE_CHECKING:
     from fusesim.fusion import FusionPlan
-    from fusesim.graph import Graph
     from fusesim.hardware import HardwareProfile
     from fusesim.strategies.base import Cost
 
@@ -44,7 +45,7 @@ def plan(
     Raises
     ------
     InputError
-        If the strategy or the device is unknown.
+        If the graph is none, or the strategy or the device is unknown.
     PlanError
         If a strategy made a plan that is not legal.
 
@@ -54,6 +55,7 @@ def plan(
     hundreds of ops fit into a single kernel, three times that, most of it for the calibrated cost of large groups:
     the textbook's takes half as long.
     """
+    instance("a program", graph, Graph, "such as fusesim.patterns.rmsnorm() or what fusesim.from_torch returns")
     made = find_strategy(strategy)(graph, context_of(device, cost))
     check_plan(made)
     return made

@@ -16,8 +16,9 @@ from fusesim.api import find_device
 from fusesim.calibration import machine_of
 from fusesim.comparison import Comparison
 from fusesim.errors import InputError
+from fusesim.fusion import FusionPlan
 from fusesim.group_cost import group_cost
-from fusesim.inputs import MAX_BANDWIDTH, MAX_REPEATS, MAX_TIME, MIN_BANDWIDTH, choice, number
+from fusesim.inputs import MAX_BANDWIDTH, MAX_REPEATS, MAX_TIME, MIN_BANDWIDTH, choice, instance, number
 from fusesim.launches import launch_time
 from fusesim.liveness import peak_memory
 from fusesim.lowering import lower
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fusesim.calibration import Calibration
-    from fusesim.fusion import FusionPlan
     from fusesim.graph import Graph
     from fusesim.hardware import HardwareProfile
 
@@ -98,6 +98,7 @@ def price(
     CalibrationError
         If the device cannot be priced by the calibrated model.
     """
+    instance("a plan", plan, FusionPlan, "such as fusesim.plan(graph) returns")
     kind, mode = choice("model", model, MODELS), choice("launch mode", launch, LAUNCH_MODES)
     owner, fate = choice("path", path, PATHS), choice("outputs", outputs, ("dropped", "kept"))
     profile = find_device(device)

@@ -74,6 +74,8 @@ def _fusing(report: Report) -> str:
     """Say what fusing saves now, and under graphs."""
     graph = float(report.eager["graph"].time - report.fused["graph"].time)
     now = report.fusing_saves
+    if not report.step:
+        return "there is nothing to fuse: no kernel runs"
     if report.launch == "graph":
         return f"fusing {_verb(now)} {_time(abs(now))}, {_share(abs(now) / report.step)} of the step"
     share = _share(abs(now) / report.step)

@@ -122,7 +122,8 @@ def served(
         access.storage: access.bytes for launch in launches for access in _accesses(launch) if access.storage in kept
     }
     footprint = sum(own.values())
-    between = (sets - 1.0) * footprint if sets > 1.0 else 0.0
+    cold = math.isinf(sets)  # also where nothing rotates: then zero bytes times infinitely many sets say nothing
+    between = math.inf if cold else max(sets - 1.0, 0.0) * footprint
     rotating = {
         touch.place
         for launch, mine in zip(launches, every, strict=True)
@@ -136,8 +137,7 @@ def served(
     read = [dict[int, float]() for _ in every]
     for mine in every:
         history.see(mine, len(every), read)
-    whole = sets * footprint + sum(sizes)
-    evicted = 1.0 if math.isinf(whole) else 1.0 - float(reused_share(whole, machine))
+    evicted = 1.0 if cold else 1.0 - float(reused_share(sets * footprint + sum(sizes), machine))
     return [
         replace(_served(launch, mine, read[index], history, machine), evicted=evicted)
         for index, (launch, mine) in enumerate(zip(launches, every, strict=True))

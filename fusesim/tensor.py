@@ -45,7 +45,7 @@ class Tensor:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be a tensor."""
-        if self.dtype not in ITEMSIZES:
+        if not isinstance(self.dtype, str) or self.dtype not in ITEMSIZES:
             raise GraphError(str(unknown_name(f"tensor {excerpt(self.name)}: dtype", self.dtype, ITEMSIZES)))
         if any(not isinstance(size, int) or isinstance(size, bool) or size < 0 for size in self.shape):
             raise GraphError(f"tensor {excerpt(self.name)}: shape {self.shape} holds something other than sizes")

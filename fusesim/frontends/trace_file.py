@@ -69,6 +69,8 @@ def events_of(
 def _opened(file: str | os.PathLike[str] | BinaryIO, name: str) -> tuple[BinaryIO, int, bool]:
     """Return a file opened, its size, and whether it is ours to close."""
     if not isinstance(file, str | os.PathLike):
+        if not hasattr(file, "read"):
+            raise InputError(f"a trace is a path or an open binary file, not {type(file).__name__}")
         return file, 0, False
     path = Path(file)
     try:
@@ -84,7 +86,10 @@ def _texts(handle: BinaryIO, size: int, source: Source, progress: Callable[[int,
     """Iterate over a file's text in chunks, unpacked."""
     import codecs  # noqa: PLC0415 - only here
 
-    start = handle.read(2)
+    try:
+        start = handle.read(2)
+    except OSError as error:
+        raise InputError(f"{source.name}: cannot be read: {excerpt(error.strerror or str(error))}") from error
     if not start:
         raise InputError(f"{source.name}: the file is empty (0 bytes); export the trace again")
     raw = _Joined(start, handle)

@@ -146,9 +146,9 @@ def concat(graph: Graph, node: Node, target: Target) -> list[Launch]:
 
 
 def dropout(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the kernel of a dropout, which writes x and its mask."""
+    """Return the kernel of a dropout, which writes x and its mask, or of random numbers, which reads nothing."""
     del target
-    x = graph.tensors[node.inputs[0]]
+    x = graph.tensors[node.outputs[0]]
     launch = _moved(graph, node, f"dropout{width(x)}", float(x.elements), 2048.0)
     return [launch]
 

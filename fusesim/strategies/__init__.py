@@ -36,7 +36,7 @@ def find_strategy(name: str) -> Decide:
     InputError
         If there is no such strategy, with the nearest name.
     """
-    if name not in STRATEGIES:
+    if not isinstance(name, str) or name not in STRATEGIES:
         raise unknown_name("strategy", name, STRATEGIES)
     module = importlib.import_module(f"fusesim.strategies.{name.replace('-', '_')}")
     return cast("Decide", module.decide)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import json
 import random
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -457,3 +459,15 @@ def test_copies_to_the_host_are_left_out():
     assert [node.kind for node in graph.paid_nodes] == ["relu"]
     assert "launched nothing" in graph.gaps[0]
     assert graph.gaps[1] == "copies between host and device are not priced"
+
+
+def test_what_cannot_be_read_is_told():
+    with pytest.raises(InputError, match="a trace is a path or an open binary file, not int"):
+        read_trace(3)
+    broken = SimpleNamespace(read=_broken, name="broken.json")
+    with pytest.raises(InputError, match="cannot be read: Input/output error"):
+        read_trace(broken)
+
+
+def _broken(_size):
+    raise OSError(errno.EIO, "Input/output error")

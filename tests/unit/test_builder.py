@@ -169,6 +169,14 @@ WRONG = [
     (lambda b: b.permute(b.input(4, 4), (0, 0)), "is no order of the dimensions"),
     (lambda b: b.expand(b.input(3, 4), (2, 4)), "does not broadcast to .2, 4."),
     (lambda b: b.concat([b.input(2, 3), b.input(3, 3)]), "differ beside dimension 1"),
+    (lambda b: b.input("4"), "holds something other than sizes"),
+    (lambda b: b.input(None), "None,. holds something other than sizes"),
+    (lambda b: b.input(4, dtype=[]), "unknown tensor x: dtype"),
+    (lambda b: b.op("add", b.input(4), 3), "op add takes tensors, not int; give a number as scalar="),
+    (lambda b: b.op("relu", "x"), "op relu takes tensors, not str"),
+    (lambda b: b.op("add"), "op add has no inputs"),
+    (lambda b: b.reduce("sum", b.input(4), ("a",)), "has no dimension a"),
+    (lambda b: b.reduce("sum", b.input(4), (0.5,)), "has no dimension 0.5"),
 ]
 
 

@@ -24,6 +24,10 @@ def test_pricing_reads_one_device_and_stays_light():
     assert not loaded & {"dash", "plotly", "cupy", "rich", "click"}
 
 
+def test_the_readmes_modules_need_no_import_of_their_own():
+    assert "fusesim.why" in modules_after("import fusesim; fusesim.why.why")
+
+
 def test_everything_that_is_promised_is_there():
     assert all(hasattr(fusesim, name) for name in fusesim.__all__)
     assert len(set(fusesim.__all__)) == len(fusesim.__all__)

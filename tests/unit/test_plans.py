@@ -108,6 +108,36 @@ def test_wrong_arguments_are_told(arguments, message):
         price(planned(patterns.bias_relu()), **{"device": "h200-sxm"} | arguments)
 
 
+@pytest.mark.parametrize("value", [3, "rmsnorm", [], {}])
+def test_what_is_no_program_and_no_plan_is_told(value):
+    for call in (fusesim.plan, fusesim.compare, fusesim.rank):
+        with pytest.raises(InputError, match=f"a program is a Graph, such as .*; not {type(value).__name__}"):
+            call(value)
+    with pytest.raises(InputError, match=f"a plan is a FusionPlan, such as .*; not {type(value).__name__}"):
+        price(value)
+
+
+@pytest.mark.parametrize("name", [[], {}])
+def test_a_name_that_is_no_text_is_told(name):
+    with pytest.raises(InputError, match="unknown strategy"):
+        fusesim.plan(patterns.bias_relu(), strategy=name)
+    with pytest.raises(InputError, match="bias_relu has no op"):
+        patterns.bias_relu().node(name)
+
+
+@pytest.mark.parametrize("launch", ["graph", "stream", "latency"])
+@pytest.mark.parametrize("kind", ["fill", "rand"])
+def test_a_program_without_inputs_has_a_price(kind, launch):
+    b = Builder("made")
+    made = b.tensor((1000, 1000), "fp32", stem="made")
+    b.node(kind, [], [made])
+    b.output(made)
+    result = fusesim.compare(b.graph(), launch=launch)
+    for side in (result.unfused, result.fused):
+        assert 0 < side.interval[0] <= side.time <= side.interval[1] < 1e-3
+        assert side.bytes_written == pytest.approx(4e6, abs=8)  # fp32; a compiler's rand also writes its seed
+
+
 def test_a_group_alone_costs_what_its_plan_does_with_cold_inputs():
     graph = patterns.add_rmsnorm(4096, 4096)
     names = tuple(node.name for node in graph.paid_nodes)

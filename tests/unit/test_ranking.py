@@ -10,6 +10,7 @@ import pytest
 import fusesim
 from fusesim import patterns
 from fusesim.achieved import achieved, attainable, reason
+from fusesim.builder import Builder
 from fusesim.ranked import by_bound, run_of
 from fusesim.ranking import rank
 
@@ -17,6 +18,14 @@ from fusesim.ranking import rank
 @pytest.fixture(scope="module")
 def report():
     return rank(patterns.transformer_block(seq=256), launch="graph")
+
+
+@pytest.mark.parametrize("launch", ["stream", "graph"])
+def test_a_program_of_no_kernels_has_nothing_to_fuse(launch):
+    b = Builder("nothing")
+    b.input(0, 4)
+    sentences = rank(b.graph(), launch=launch).explain()
+    assert launch == "graph" or "there is nothing to fuse: no kernel runs" in sentences
 
 
 @pytest.mark.parametrize("launch", ["stream", "graph"])

@@ -67,6 +67,11 @@ def test_cold_inputs_come_from_memory_and_kept_outputs_go_there():
     assert last.written == 1 * MB
 
 
+def test_cold_is_cold_where_nothing_rotates():
+    (only,) = served([kernel("", "y", 1 * MB)], "", MACHINE, math.inf)  # a fill: zero bytes of inputs, endless sets
+    assert (only.read, only.written, only.evicted) == (0.0, 1 * MB, 1.0)
+
+
 def test_a_small_intermediate_never_leaves_the_cache():
     _, second, third = served(chain(1 * MB), "xy", MACHINE, math.inf)
     # half of the 2 MB that the producer touches and half of the consumer's lie between: 2 MB of 25
