@@ -96,6 +96,8 @@ def _overwrites(items: list[Item]) -> str:
         target = item.reads[0]
         for other in items:
             for read in other.reads:
+                if other is item and read.name == target.name:
+                    continue  # a value that a thread reads where it writes, also through a view
                 if read.base == target.base and (read.moved or read.shape != target.shape):
                     return f"{other.name} and {item.name}: {item.name} writes over {read.name} while it is still read"
     return ""

@@ -11,6 +11,7 @@ from fusesim.fusion import FusionPlan, Group
 from fusesim.group_work import external_bytes, work_of
 from fusesim.legality import check_plan, why_not
 from fusesim.limits import Limits
+from fusesim.planning import plan
 from fusesim.resources import resources
 from fusesim.templates import shape_of
 from fusesim.topology import topology
@@ -237,6 +238,17 @@ def test_nothing_is_overwritten_while_its_transpose_is_read():
     turned = b.op("neg", b.transpose(x))
     b.output(b.op("relu", x, over=True), turned)
     assert "writes over" in why_not(b.graph(), ["neg", "relu"])
+
+
+def test_an_op_may_write_over_the_part_that_it_reads_but_not_beside_who_reads_another():
+    b = Builder()
+    x = b.input(4, 8, dtype="fp32")
+    halves = [b.slice(x, 1, 0, 4), b.slice(x, 1, 4, 8)]  # the gates of an LSTM: x.chunk(2, 1)
+    b.output(*(b.op("sigmoid", half, over=True) for half in halves))
+    graph = b.graph()
+    assert why_not(graph, ["sigmoid"]) is None
+    assert "writes over" in why_not(graph, ["sigmoid", "sigmoid_1"])
+    assert len(plan(graph, strategy="vertical").groups) == len(plan(graph, strategy="eager").groups) == 2
 
 
 # Rows -------------------------------------------------------------------------------------------------------------
