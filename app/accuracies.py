@@ -9,7 +9,7 @@ from dash import no_update
 from fusesim.validation_tables import percent
 
 from . import ids, palette, readout
-from .accuracy_view import ALL, REGIME, SUITE, WHAT, look
+from .accuracy_view import ALL, BOUNDS, REGIME, SUITE, WHAT, look
 from .fields import Form, answer_with
 from .figures import COLOURS, Figure, axis, decades, frame
 from .page import items
@@ -30,16 +30,9 @@ P90: Final = "p90"
 COVERAGE: Final = "coverage"
 CASES: Final = "cases"
 MOST_POINTS: Final = 300
-"""Marks of one way that are drawn; of more, every so manieth. The tables count all."""
+"""Marks of one way that are drawn; of more, evenly spaced ones. The tables count all."""
 
 SHAPES: Final = {"launch": "square", "dram": "circle", "l2": "diamond", "arithmetic": "triangle-up", "host": "x"}
-BOUNDS: Final = {
-    "launch": "launches",
-    "dram": "memory",
-    "l2": "the cache",
-    "arithmetic": "arithmetic",
-    "host": "the host",
-}
 MOST_WORST: Final = 15
 
 
@@ -149,7 +142,7 @@ def deviations(view: AccuracyView) -> Figure:
     layout = frame("Deviation")
     layout["xaxis"] = axis("measured", [low, high]) | {"dtick": 1, "tickformat": "~s", "ticksuffix": "s"}
     layout["yaxis"] = {
-        "title": {"text": "predicted minus measured", "standoff": 8},
+        "title": {"text": "too short      error      too long", "standoff": 8},
         "tickformat": "+.0%",
         "range": [-most * 1.08, most * 1.08],
         "gridcolor": palette.GRID,
@@ -168,7 +161,7 @@ def ablation(view: AccuracyView) -> Figure:
     values = [(step.savings if saving else step.times)[1] for step in shown]
     layout = frame("Effects switched on one by one")
     layout["xaxis"] = {"tickformat": ".0%", "gridcolor": palette.GRID, "fixedrange": True, "rangemode": "tozero"}
-    layout["xaxis"] |= {"title": {"text": "nine in ten chains are predicted within", "standoff": 8}}
+    layout["xaxis"] |= {"title": {"text": "nine in ten errors are below", "standoff": 8}}
     layout["yaxis"] = {"autorange": "reversed", "fixedrange": True, "automargin": True}
     layout["margin"] = layout["margin"] | {"l": 20, "t": 50}
     layout["showlegend"] = False
@@ -252,5 +245,5 @@ def sums(view: AccuracyView) -> list[str]:
             f"{_time(found.scale)} = {percent(found.deviation)}."
         )
     if view.values[SUITE] == ALL and len(view.cases) > MOST_POINTS:
-        told.append(f"Of more than {MOST_POINTS} marks of one way only every so manieth is drawn; tables count all.")
+        told.append(f"Of more than {MOST_POINTS} marks of one colour the charts leave some out; the tables count all.")
     return told

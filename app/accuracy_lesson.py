@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from fusesim.validation_tables import percent
 
-from .accuracy_view import look
+from .accuracy_view import BOUNDS, look
 from .guide import Step
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ LEAD: Final = (
     "by what binds them."
 )
 WORDS: Final = ("Regime", "Residual", "Ablation", "90 % interval", "Textbook model", "Calibrated model")
+ALIKE: Final = 0.15
+"""Errors that differ by no more than this share are called about the same."""
 
 
 def steps(evidence: Evidence, form: Form) -> tuple[Step, ...]:
@@ -85,16 +88,17 @@ def _saving(evidence: Evidence, form: Form) -> Step:
         text="A saving is the difference of two times. It is what one decides by.",
         query="?what=savings",
         ask="Is it predicted better or worse than the times?",
-        options=("better", "worse", "the same"),
-        right=1 if savings.p90 > times.p90 else 0,
+        options=("better", "worse", "about the same"),
+        right=2 if math.isclose(savings.p90, times.p90, rel_tol=ALIKE) else 1 if savings.p90 > times.p90 else 0,
         answer=f"Nine in ten times are within {percent(times.p90)}, nine in ten savings within "
         f"{percent(savings.p90)}. A small "
-        "difference of two large numbers inherits the errors of both, unless they go wrong together.",
+        "difference of two large numbers inherits the errors of both, unless they go wrong together, as the two sides "
+        "of one chain often do.",
     )
 
 
 def _interval(evidence: Evidence, form: Form) -> Step:
-    found = _grade(evidence, form, "?")
+    found, host = (_grade(evidence, form, query) for query in ("?", "?regime=host"))
     return Step(
         title="Does the model know what it does not know?",
         text="Each prediction comes with a [90 % interval].",
@@ -104,22 +108,24 @@ def _interval(evidence: Evidence, form: Form) -> Step:
         right=1,
         answer=f"Here {percent(found.coverage)} do. All of them would mean that intervals are wider than they need "
         "be, and so "
-        "say less than is known; far fewer, that the model is too sure of itself.",
+        "say less than is known; far fewer, that the model is too sure of itself. It is where the host decides: "
+        f"there {percent(host.coverage)} do.",
     )
 
 
 def _worst(evidence: Evidence, form: Form) -> Step:
-    grades = {name: _grade(evidence, form, f"?regime={name}") for name in ("dram", "arithmetic", "launch")}
-    told = ", ".join(f"{percent(found.p90)} bound by {name}" for name, found in grades.items())
+    grades = {name: _grade(evidence, form, f"?regime={name}") for name in ("dram", "arithmetic", "launch", "host")}
+    told = ", ".join(f"{percent(found.p90)} if bound by {BOUNDS[name]}" for name, found in grades.items())
     ranked = sorted(grades, key=lambda name: -grades[name].p90)
-    options = ("memory", "arithmetic", "launches")
+    options = tuple(BOUNDS[name] for name in grades)
     return Step(
         title="Where it is wrong",
         text="Sort the cases by what binds them: the table has a line for each [regime].",
-        query="?regime=arithmetic",
-        ask="Which regime is predicted worst?",
+        query="?",
+        ask="Where is the p90 largest?",
         options=options,
-        right=("dram", "arithmetic", "launch").index(ranked[0]),
+        right=tuple(grades).index(ranked[0]),
         answer=f"Nine in ten are within {told}. Bytes can be counted, and large tensors are mostly bytes. How busy "
-        "each unit is, and what a few microseconds of starting and waiting consist of, is harder to tell.",
+        "each unit is, and what a few microseconds of starting and waiting consist of, is harder to tell; how soon a "
+        "processor gets to its next launch depends on all else that it does.",
     )

@@ -27,6 +27,14 @@ WHAT: Final = "what"
 SUITE: Final = "suite"
 REGIME: Final = "regime"
 QUANTITIES: Final = ("times", "savings")
+BOUNDS: Final = {
+    "launch": "launches",
+    "dram": "memory",
+    "l2": "the cache",
+    "arithmetic": "arithmetic",
+    "host": "the host",
+}
+"""What binds, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +145,7 @@ def parts(evidence: Evidence) -> tuple[Part, ...]:
     """Return the controls of the panel."""
     suites = [(ALL, "All of them"), *((str(place), name) for place, name in enumerate(evidence.suites, 1))]
     whats = [(name, name) for name in QUANTITIES]
-    regimes = [(name, name) for name in (ALL, *REGIMES)]
+    regimes = [(ALL, ALL), *((name, BOUNDS[name].removeprefix("the ")) for name in REGIMES)]
     return (
         Part(owner=WHAT, controls=(Switch(id=WHAT, label="What is compared", options=whats),)),
         Part(owner=SUITE, controls=(Menu(id=SUITE, label="Measurements", options=suites),)),
@@ -155,7 +163,7 @@ def look(values: Values, evidence: Evidence) -> AccuracyView:
         if case.side in wanted and suite in {None, case.suite} and values[REGIME] in {ALL, case.regime}
     )
     groups = {name: [case for case in cases if case.suite == name] for name in evidence.suites}
-    groups |= {f"bound by {name}": [case for case in cases if case.regime == name] for name in REGIMES}
+    groups |= {f"bound by {BOUNDS[name]}": [case for case in cases if case.regime == name] for name in REGIMES}
     grades = tuple(grade(name, members) for name, members in groups.items() if members)
     return AccuracyView(values=values, cases=cases, grades=grades, steps=evidence.steps)
 

@@ -35,6 +35,8 @@ FILE: Final = "copy-file"
 NOTE: Final = "copy-note"
 ADVICE: Final = "advice"
 CHARTS: Final = (RATIOS,)
+NARROW: Final = 2.5
+"""Largest over smallest multiple up to which the chart has ticks between 1 and 2."""
 
 QUANTITIES: Final[Sequence[tuple[str, Callable[[HardwareProfile], float], units.Dimension]]] = (
     ("memory bandwidth", lambda device: device.dram_bandwidth, units.BANDWIDTH),
@@ -64,12 +66,13 @@ def ratios(view: DeviceView) -> Figure:
     layout = frame("Multiples of the first device")
     base = view.shown[0]
     rows = [(name, of, unit) for name, of, unit in QUANTITIES if not math.isnan(of(base))]
+    ticks = _ticks([of(device) / of(base) for device in view.columns for _, of, _ in rows])
     layout["xaxis"] = {
         "type": "log",
         "title": {"text": "times as much", "standoff": 8},
         "gridcolor": palette.GRID,
-        "tickvals": [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20],
-        "ticktext": ["0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "20"],
+        "tickvals": ticks,
+        "ticktext": [f"{tick:g}" for tick in ticks],
         "fixedrange": True,
         "zeroline": False,
     }
@@ -88,6 +91,13 @@ def ratios(view: DeviceView) -> Figure:
         }
     ]
     return {"data": [_dots(device, place, rows, base) for place, device in enumerate(view.columns)], "layout": layout}
+
+
+def _ticks(ratios: list[float]) -> list[float]:
+    """Return the ticks of the axis: closer ones where all devices are much alike, else there would be but a 1."""
+    known = [ratio for ratio in ratios if not math.isnan(ratio)]
+    wide = max(known, default=1.0) > NARROW * min(known, default=1.0)
+    return [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20] if wide else [0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5]
 
 
 def _dots(device: HardwareProfile, place: int, rows: Any, base: HardwareProfile) -> Figure:

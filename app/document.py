@@ -68,7 +68,8 @@ def document(title: str, lead: str, *, path: str = "/", look: str = "", bench: s
 {below}
 </main>
 <footer class="end"><p>Textbook: datasheet figures, nothing measured. Calibrated: measured on one H200, and for
-other devices transferred from it. Ranges hold 90 % of the measurements that a model was held against.</p></footer>
+other devices transferred from it. Ranges are made to hold 90 % of new measurements; the page Accuracy counts how many
+they do.</p></footer>
 {{%config%}}
 {{%scripts%}}
 {{%renderer%}}

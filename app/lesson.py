@@ -203,7 +203,7 @@ GLOSSARY: Final = (
     ("Calibrated model", "The same with what was measured on a device, or on a relative of it, effect by effect."),
     ("Kernel floor", "What it costs the device to start and end a kernel that does nothing."),
     ("Host interval", "The time between two launches of a host that does nothing else; it belongs to the software."),
-    ("90 % interval", "Nine in ten measurements that the model had not seen lay within it."),
+    ("90 % interval", "A range made to hold nine in ten new measurements; the page Accuracy counts them."),
     ("Roof", "The lowest of a device's ceilings at an arithmetic intensity: no kernel there can be faster."),
     ("Ceiling", "One limit of a device: a bandwidth, or a peak rate of arithmetic."),
     ("Fusion plan", "Which ops of a program share a kernel: a partition of them into groups."),

@@ -134,7 +134,7 @@ def _regions(ridges: list[float], low: float, high: float) -> tuple[list[Figure]
     text = {"showarrow": False, "xref": "x", "yref": "paper", "y": 0.01, "yanchor": "bottom", "font": {"size": 12}}
     spans = (("memory-bound", low, math.log10(first)), ("compute-bound", math.log10(last), high))
     return shapes, [
-        text | {"text": name, "x": (left + right) / 2, "xanchor": "center"}
+        text | {"text": name, "x": left, "xanchor": "left", "xshift": 3}
         for name, left, right in spans
         if right - left > 0.22 * (high - low)
     ]

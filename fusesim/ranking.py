@@ -271,7 +271,7 @@ def _measured(
         idle=timeline.idle,
         host_bound=timeline.host_bound,
         stretches=len(timeline.stretches),
-        longest_stretch=max((one.end - one.start for one in timeline.stretches), default=0.0),
+        longest_stretch=max((one.idle for one in timeline.stretches), default=0.0),
         kernel_time=timeline.kernel_time,
         kernels=timeline.launches,
         known=sum(one.total for one in ops),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .. import forms, guide, ids, page, program_lesson, program_view, tables
 from ..programs import ACHIEVED, CHARTS, MEASURED, NAME, PATH, RANKING, REACHED, REMAINS, SAID, TIMELINE, respond, route
@@ -12,6 +12,8 @@ from ..uploads import MAX_UPLOAD
 
 if TYPE_CHECKING:
     from ..catalogue import Catalogue
+
+RANKED: Final = "The best first; a minus sign is what a step loses."
 
 
 def program(catalogue: Catalogue) -> page.Page:
@@ -70,7 +72,7 @@ def _figures() -> str:
 
 def _sheets() -> str:
     return (
-        f'<div class="sheets">{tables.framed(RANKING, "Fusions worth making", "The best first.")}'
+        f'<div class="sheets">{tables.framed(RANKING, "Fusions worth making", RANKED)}'
         '<section class="card sheet"><h3>What decides</h3>'
         f'<ul id="{SAID}"></ul></section>'
         f"{tables.framed(REACHED, 'Achieved against attainable', 'Ops with the most time to win first.')}"

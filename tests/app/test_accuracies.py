@@ -73,6 +73,13 @@ def test_a_malformed_address_is_noted(query):
     assert "The address" in ask(query)["answer"]["texts"][ids.problem(ids.URL)]
 
 
+def test_the_lesson_asks_after_the_regime_that_the_table_shows_as_worst():
+    view = accuracy_view.look(FORM.from_query("?")[0], EVIDENCE)
+    worst = max((grade for grade in view.grades if grade.name.startswith("bound by")), key=lambda grade: grade.p90)
+    last = steps(EVIDENCE, FORM)[-1]
+    assert f"bound by {last.options[last.right]}" == worst.name
+
+
 def test_every_step_of_the_lesson_is_a_view():
     for step in steps(EVIDENCE, FORM):
         assert ask(step.query)["answer"]["texts"][ids.problem(ids.URL)] == ""

@@ -96,6 +96,14 @@ def test_ratios_are_to_the_first_device():
     assert dict(zip(second["y"], second["x"], strict=True))["memory bandwidth"] == pytest.approx(4.8 / 3.35, rel=1e-3)
 
 
+@pytest.mark.parametrize("second", ["none", "h200-sxm", "t4"])
+def test_the_axis_of_ratios_has_more_than_one_tick_where_they_differ(second):
+    chart = ask(f"?first=h100-sxm&second={second}")["charts"][device_page.RATIOS]
+    seen = [x for trace in chart["data"] for x in trace["x"]]
+    ticks = [tick for tick in chart["layout"]["xaxis"]["tickvals"] if min(seen) <= tick <= max(seen)]
+    assert len(ticks) >= (1 if second == "none" else 3)
+
+
 def test_the_call_runs(capsys):
     exec(texts(ask("?first=t4"))[ids.CALL], {})
     assert "T4" in capsys.readouterr().out

@@ -178,6 +178,21 @@ def test_every_sample_is_shown(name):
     assert len(json.dumps(answer["charts"])) < 200_000
 
 
+def test_the_first_sentence_says_what_the_chosen_one_saves():
+    compiled, eager = (ask(f"?strategy={name}")["answer"]["texts"] for name in ("inductor", "eager"))
+    assert (
+        f"Fused by torch.compile it takes {compiled[ids.FUSED_TIME]}: {compiled[ids.SAVING]} less."
+        in (compiled[ids.SENTENCE])
+    )
+    assert "Fused by eager it takes the same time." in eager[ids.SENTENCE]
+
+
+def test_the_longest_wait_is_part_of_all_waiting():
+    held = ask("?sample=block")["answer"]["parts"][programs.SAID]
+    every, longest = re.search(r"waits for the host ([\d.]+) ms in 2 stretches, the longest ([\d.]+) ms", held).groups()
+    assert float(longest) <= float(every)
+
+
 def test_a_file_that_is_not_there_yet_leaves_the_picture():
     answer = ask("", {"sample": "file"})
     assert set(answer["charts"].values()) == {no_update}
