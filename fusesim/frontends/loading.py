@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fusesim import units
 from fusesim.errors import FusesimError, GraphError, InputError, excerpt, unknown_name
 from fusesim.frontends.torch import from_torch
+from fusesim.tensor import MOST_ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +91,7 @@ def _imported(name: str) -> Any:
         found: Any = importlib.import_module(module)
     except ImportError as error:
         raise InputError(f"cannot import {excerpt(module)}: {excerpt(error, 200)}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{excerpt(module)} fails to import: {type(error).__name__}: {excerpt(error, 200)}") from error
     finally:
         sys.path.remove(here)
@@ -119,6 +121,8 @@ def tensor(text: str) -> Any:
         sizes = [units.parse_elements(part) for part in re.split("[x,]", shape.strip().lower())]
     except InputError as error:
         raise InputError(f'--input "{excerpt(text)}" is no tensor; write e.g. 8x1024:bf16') from error
+    if math.prod(sizes) > MOST_ELEMENTS:
+        raise InputError(f'--input "{excerpt(text)}" has {math.prod(sizes)} elements; the largest is 10^18')
     return torch.empty(*sizes, dtype=getattr(torch, TYPES[kind]), device="meta")
 
 

@@ -117,7 +117,7 @@ def _recorded(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any], recor
                 result = program(*call_args, **call_kwargs)
         except FusesimError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a script that ends itself would end fusesim with it, as if done
             where = f" in {recorder.scopes[-1]}" if recorder.scopes else ""
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise GraphError(

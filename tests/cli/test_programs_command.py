@@ -170,6 +170,7 @@ def test_torch_programs_are_ranked(run, line, fused):
         (["no_such_model:x"], "cannot import no_such_model"),
         (["torn:x"], "torn fails to import: ZeroDivisionError"),
         (["my_model:twice", "--input", "8xq"], "is no tensor"),
+        (["my_model:twice", "--input", "10^10x10^10"], "has 100000000000000000000 elements; the largest is 10^18"),
         (["my_model:twice", "--input", "8:foo"], "unknown type of an input"),
         (["my_model:train"], "give --grad"),
     ],

@@ -353,6 +353,8 @@ def test_what_nobody_mapped_is_priced_and_named():
 def test_a_failing_program_and_a_wrong_argument_are_one_sentence():
     with pytest.raises(fusesim.GraphError, match="failed on tensors without data"):
         fusesim.from_torch(torch.mm, meta(2, 3), meta(2, 3))
+    with pytest.raises(fusesim.GraphError, match="SystemExit: 3"):  # else a command that ran it would end as if done
+        fusesim.from_torch(lambda _x: sys.exit(3), meta(2, 3))
     with pytest.raises(fusesim.InputError, match="a function or a module"):
         fusesim.from_torch(3)
     with pytest.raises(fusesim.GraphError, match="sparse"):
