@@ -171,11 +171,22 @@ def _allowed(alive: dict[int, Loop], i: int, j: int) -> bool:
 
 
 def _between(alive: dict[int, Loop], start: int, end: int) -> bool:
-    """Return whether a way leads from one loop to another through a third."""
-    writers = {name: key for key, loop in alive.items() for name in loop.writes}
+    """Return whether a way leads from one loop to another through a third.
+
+    Of memory that several loops write, each in its part, all count as read by whoever reads any: a way too many costs
+    a fusion, one too few closes a circle.
+    """
+    writers: dict[str, set[int]] = {}
+    for key, loop in alive.items():
+        for name in loop.writes:
+            writers.setdefault(name, set()).add(key)
+
+    def before(key: int) -> set[int]:
+        return set().union(*(writers.get(name, ()) for name in alive[key].reads)) - {start, end, key}
+
     goal = alive[start].writes
     seen: set[int] = set()
-    stack = [writers[name] for name in alive[end].reads if name in writers and writers[name] not in {start, end}]
+    stack = list(before(end))
     while stack:
         key = stack.pop()
         if key in seen:
@@ -183,7 +194,7 @@ def _between(alive: dict[int, Loop], start: int, end: int) -> bool:
         seen.add(key)
         if any(name in goal for name in alive[key].reads):
             return True
-        stack.extend(writers[n] for n in alive[key].reads if n in writers and writers[n] not in {start, end, key})
+        stack.extend(before(key))
     return False
 
 
