@@ -196,5 +196,13 @@ def _charts() -> Component:
             ),
         ),
     ]
-    reasons = html.Div([html.H3("What decides here"), html.Ul(id=ids.REASONS)], className="card reasons")
+    share = html.Button(
+        "Copy the link to this view",
+        type="button",
+        className="quiet",
+        disable_n_clicks=True,
+        **layout.attributes(data_copy=""),
+    )
+    copied = html.Span(className="reading copied", role="status")
+    reasons = html.Div([html.H3("What decides here"), html.Ul(id=ids.REASONS), share, copied], className="card reasons")
     return html.Section([html.H2("Charts", className="unseen"), *charts, reasons], className="charts")

@@ -120,6 +120,13 @@ def test_a_page_fits_the_narrowest_phone_and_a_projector(page, path):
         assert page.script("return document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("path", ["", *(f"{path}/" for path in PAGES)])
+def test_every_page_gives_a_link_to_its_view_and_says_so(page, path):
+    page.open(path)
+    page.script("document.querySelector('[data-copy=\"\"]').click()")
+    page.until(lambda: page.find(".workings > .copied, .reasons > .copied").text != "")
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_the_lesson_asks_before_it_answers(page, path):
     page.open(f"{path}/")
