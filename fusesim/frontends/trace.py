@@ -173,7 +173,7 @@ def _check(source: Source, reader: Reader, found: _Collected) -> None:
     if found.ops or found.launches:
         return
     if not source.listed:
-        raise InputError(f"{source.name}: is no profiler trace: it has no traceEvents; export it with torch.profiler")
+        raise InputError(f"{source.name} is no profiler trace: it has no traceEvents; export it with torch.profiler")
     if not reader.seen:
         why = f"it holds no events{' (' + source.cut + ')' if source.cut else ''}"
     else:

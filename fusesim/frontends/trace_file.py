@@ -284,6 +284,6 @@ class _Scanner:
     def _foreign(self, why: str) -> InputError:
         """Return the error for a file that holds no events."""
         return InputError(
-            f"{self._source.name}: is no profiler trace: {why}; give the JSON (or .gz) that "
+            f"{self._source.name} is no profiler trace: {why}; give the JSON (or .gz) that "
             "torch.profiler's export_chrome_trace wrote"
         )
