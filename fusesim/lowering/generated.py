@@ -15,9 +15,10 @@ from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses
 from fusesim.lowering.counting import Part
 from fusesim.lowering.eager import eager_launches
-from fusesim.lowering.loops import MOST_CONCATENATED, pieces, pointwise_loop
+from fusesim.lowering.loops import pieces, pointwise_loop
 from fusesim.lowering.pressure import displaced, pressed
 from fusesim.lowering.row_loops import row_kernels
+from fusesim.strategies.inductor_loops import LIBRARY, MOST_CONCATENATED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,11 +27,10 @@ if TYPE_CHECKING:
     from fusesim.graph import Node
     from fusesim.lowering.target import Target
 
-LIBRARY: Final = frozenset({"matmul", "conv", "attention", "normalise"})
 ALONE: Final = frozenset(
     {"sort", "topk", "cumsum", "embedding_bag", "scatter", "opaque", "copy_into", "batch_norm_train"}
 )
-"""Families and kinds that no generated kernel computes."""
+"""Kinds that no generated kernel computes, besides the families of `LIBRARY`."""
 
 
 def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) -> list[Launch]:

@@ -20,9 +20,6 @@ LEAST_BLOCK: Final = 256.0
 MOST_BLOCK: Final = 1024.0
 """Values of a block, a power of two between these, smaller for fewer values."""
 
-MOST_CONCATENATED: Final = 8
-"""Tensors that one generated kernel puts next to each other; more are copied by a kernel each."""
-
 SECTOR_VALUES: Final = 8
 """A fastest dimension shorter than this uses sectors of memory whole even where it is turned."""
 

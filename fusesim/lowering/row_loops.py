@@ -14,6 +14,7 @@ from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses, ceil, width
 from fusesim.lowering.counting import arithmetic, odd_rows
 from fusesim.lowering.passes import pass_levels, passes, running_slots
+from fusesim.strategies.inductor_loops import LONG_ROW, splits
 
 if TYPE_CHECKING:
     from fusesim.graph import Graph, Node
@@ -27,9 +28,6 @@ MANY_ROWS: Final = 512
 
 SHORT_ROW: Final = 512
 """Longest row of few for which a block of 128 threads suffices."""
-
-LONG_ROW: Final = 8192
-"""Longest row that is never reduced in two stages."""
 
 TILE: Final = 2048
 """Values of a row that a block takes in one step of a loop; a last step that is partly empty takes as long."""
@@ -79,7 +77,7 @@ def row_kernels(part: Part, sms: int) -> list[Launch]:
     levels = pass_levels(part.graph, part.nodes)
     if shape.outer:
         return _over_columns(part, shape)
-    if shape.rows < 2 * sms and shape.columns > LONG_ROW and not any(levels.values()):
+    if splits(shape.rows, shape.columns, sms, outer=False) and not any(levels.values()):
         return _two_stages(part, shape, sms)
     if shape.columns <= HELD:
         return [_held(part, shape)]

@@ -233,16 +233,14 @@ def layer_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
     ]
 
 
-def _norm_of_two(graph: Graph, node: Node, rows: int, columns: int) -> list[Launch]:
-    """Return the kernels of a norm whose rows cannot be loaded four values at a time: moments, then the rest."""
+def _moments(graph: Graph, node: Node, statistics: tuple[Access, ...], rows: int, columns: float) -> Launch:
+    """Return the kernel that reduces rows, or groups of channels, to their moments."""
     x = graph.tensors[node.inputs[0]]
-    reads = accesses(graph, node.inputs)
-    statistics = tuple(Access(f"{node.name}.{part}", 4.0 * rows) for part in ("mean", "deviation"))
-    moments = Launch(
+    return Launch(
         name=f"{node.kind} moments",
         row=f"moments{width(x)}",
         nodes=(node.name,),
-        reads=reads[:1],
+        reads=accesses(graph, node.inputs)[:1],
         writes=statistics,
         elements=float(x.elements),
         blocks=float(rows),
@@ -251,6 +249,14 @@ def _norm_of_two(graph: Graph, node: Node, rows: int, columns: int) -> list[Laun
         steps=ceil(columns, 512.0),
         slots=10,
     )
+
+
+def _norm_of_two(graph: Graph, node: Node, rows: int, columns: int) -> list[Launch]:
+    """Return the kernels of a norm whose rows cannot be loaded four values at a time: moments, then the rest."""
+    x = graph.tensors[node.inputs[0]]
+    reads = accesses(graph, node.inputs)
+    statistics = tuple(Access(f"{node.name}.{part}", 4.0 * rows) for part in ("mean", "deviation"))
+    moments = _moments(graph, node, statistics, rows, columns)
     applied = Launch(
         name=node.kind,
         row=f"normalised{width(x)}",
@@ -275,20 +281,7 @@ def group_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
     groups = max(int(node.attr("groups", 1)) * x.shape[0], 1)
     reads, writes = accesses(graph, node.inputs), accesses(graph, node.outputs)
     statistics = tuple(Access(f"{node.name}.{part}", 4.0 * groups) for part in ("mean", "deviation"))
-    size = x.elements / groups
-    moments = Launch(
-        name="group_norm moments",
-        row=f"moments{width(x)}",
-        nodes=(node.name,),
-        reads=reads[:1],
-        writes=statistics,
-        elements=float(x.elements),
-        blocks=float(groups),
-        threads=512,
-        resident=4,
-        steps=ceil(size, 512.0),
-        slots=10,
-    )
+    moments = _moments(graph, node, statistics, groups, x.elements / groups)
     scale = Launch(
         name="group_norm scale",
         row="vectorised32",

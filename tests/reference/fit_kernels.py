@@ -33,7 +33,6 @@ from fusesim.kernel_rates import KernelRates, rates_of  # noqa: E402
 from fusesim.launches import Rates, launch_time  # noqa: E402
 from fusesim.lowering import lower  # noqa: E402
 from fusesim.lowering.target import target_of  # noqa: E402
-from fusesim.patterns import from_measured  # noqa: E402
 from fusesim.plan_run import Kernel  # noqa: E402
 from fusesim.plans import plan_graph  # noqa: E402
 from fusesim.reuse import served  # noqa: E402
@@ -110,11 +109,6 @@ def machine():
     return found, target_of(found, profile)
 
 
-def graph_of(row):
-    """Return a measured program as a graph."""
-    return from_measured(row["pattern"], row["dims"]) if "pattern" in row else programs.graph_of(row)
-
-
 def memories(graph, measured, here, sets):
     """Return what `served` asks for: memory that rotates, the machine, the sets, and outputs that are dropped."""
     inputs, outputs = ({graph.tensors[n].storage for n in names} for names in (graph.inputs, graph.outputs))
@@ -130,7 +124,7 @@ def cases(names, here, target, sides=("eager", "compiled")):
 
 def case(suite, row, side, here, target):
     """Return one side of a measured program; None where it launches nothing."""
-    graph = graph_of(row)
+    graph = programs.graph_of(row)
     strategy, path = ("eager", "torch") if side == "eager" else ("inductor", "inductor")
     plan = plan_graph(graph, strategy=strategy)
     launches = [launch for _, launch in lower(plan, path, target)]

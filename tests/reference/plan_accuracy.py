@@ -44,7 +44,7 @@ def ours(name):
     for row in json.loads((HERE / f"h200_{name}.json").read_text())["rows"]:
         if any("error" in row.get(side, {"error": 1}) for side in SIDES):
             continue
-        graph = from_measured(row["pattern"], row["dims"]) if "pattern" in row else programs.graph_of(row)
+        graph = programs.graph_of(row)
         label = f"{row['pattern']} {row['dims']}" if "pattern" in row else f"seed {row['seed']} {row['inputs'][0][1:]}"
         sides = {side: row[side] | {"med": row[side]["graph"]["med"]} for side in SIDES}
         yield label, graph, row["eager"]["sets"], sides

@@ -8,6 +8,7 @@ A program is a list of inputs, each ``[name, shape, dtype]`` (a fourth entry say
 from __future__ import annotations
 
 from fusesim.builder import Builder
+from fusesim.patterns import from_measured
 from fusesim.tensor import channels_last
 
 UNARY = ("neg", "abs", "relu", "exp", "tanh", "sigmoid", "silu", "gelu", "gelu_tanh", "rsqrt", "sqrt", "sin", "square")
@@ -16,7 +17,9 @@ REDUCTIONS = ("sum", "mean", "amax", "amin", "var")
 
 
 def graph_of(program, name="program"):
-    """Return the program as a graph."""
+    """Return a measured program as a graph: a named pattern, or steps."""
+    if "pattern" in program:
+        return from_measured(program["pattern"], program["dims"])
     b = Builder(name)
     values = {}
     for key, shape, dtype, *layout in program["inputs"]:
