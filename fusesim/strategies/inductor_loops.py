@@ -167,19 +167,25 @@ def _allowed(alive: dict[int, Loop], i: int, j: int) -> bool:
         return False
     if (one.split or other.split) and not (one.rows and other.rows):
         return False
-    return not _between(alive, i, j) and not _between(alive, j, i)
+    writers = _writers(alive)
+    return not _between(alive, writers, i, j) and not _between(alive, writers, j, i)
 
 
-def _between(alive: dict[int, Loop], start: int, end: int) -> bool:
+def _writers(alive: dict[int, Loop]) -> dict[str, set[int]]:
+    """Return which loops write each memory."""
+    writers: dict[str, set[int]] = {}
+    for key, loop in alive.items():
+        for name in loop.writes:
+            writers.setdefault(name, set()).add(key)
+    return writers
+
+
+def _between(alive: dict[int, Loop], writers: dict[str, set[int]], start: int, end: int) -> bool:
     """Return whether a way leads from one loop to another through a third.
 
     Of memory that several loops write, each in its part, all count as read by whoever reads any: a way too many costs
     a fusion, one too few closes a circle.
     """
-    writers: dict[str, set[int]] = {}
-    for key, loop in alive.items():
-        for name in loop.writes:
-            writers.setdefault(name, set()).add(key)
 
     def before(key: int) -> set[int]:
         return set().union(*(writers.get(name, ()) for name in alive[key].reads)) - {start, end, key}
