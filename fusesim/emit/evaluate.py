@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from fusesim.decompose import decompose
-from fusesim.emit.formulas import compute_type, formula, settings, supported
+from fusesim.emit.formulas import compute_type, formula, settings, supported, with_number
 from fusesim.emit.memory import VALUES, rounded
 from fusesim.emit.statistics import with_statistics
 from fusesim.errors import GraphError, InputError
@@ -146,7 +146,7 @@ def _pointwise(node: Node, given: Sequence[Array], tensors: Sequence[Tensor], ou
     ]
     scalar = node.attr("scalar")
     if scalar is not None:
-        operands.insert(0 if node.attr("reverse") else len(operands), np.asarray(scalar).astype(kind))
+        operands = with_number(node, operands, np.asarray(scalar).astype(kind))
     names = dict(zip(("a", "b", "c"), operands, strict=False))
     numbers = {name: kind(value) for name, value in settings(node).items()}
     tree = ast.parse(formula(node, len(operands)), mode="eval").body

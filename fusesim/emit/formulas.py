@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fusesim.errors import PlanError
 from fusesim.tensor import INTEGERS
@@ -121,6 +121,8 @@ def formula(node: Node, operands: int) -> str:
     text = FORMULAS[node.kind]
     if node.attr("alpha") is not None:
         text = {"add": "a + alpha * b", "sub": "a - alpha * b"}.get(node.kind, text)
+    if node.kind == "where" and node.attr("other") is not None:
+        text = "where(a, b, other)"
     needed = len({"a", "b", "c"} & names_in(text))
     if operands != needed:
         raise PlanError(
@@ -141,10 +143,21 @@ def _clamp(node: Node, operands: int) -> str:
 def settings(node: Node) -> dict[str, float]:
     """Return the numbers besides its operands that an op's formula may name."""
     found = {name: node.attr(name, value) for name, value in SETTINGS.items()}
-    for name, key in (("alpha", "alpha"), ("low", "min"), ("high", "max")):
+    for name, key in (("alpha", "alpha"), ("other", "other"), ("low", "min"), ("high", "max")):
         if node.attr(key) is not None:
             found[name] = node.attr(key)
     return found
+
+
+def with_number(node: Node, operands: list[Any], value: Any) -> list[Any]:
+    """Return an op's operands in the order of its formula: the graph's number last, or first where it says so.
+
+    Of `where` the first is the condition, and the number is one of the two values behind it.
+    """
+    if not node.attr("reverse"):
+        return [*operands, value]
+    place = 1 if node.kind == "where" else 0
+    return [*operands[:place], value, *operands[place:]]
 
 
 @cache

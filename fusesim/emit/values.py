@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fusesim.emit.formulas import COMPUTED, compute_type, formula, number, settings, spell
+from fusesim.emit.formulas import COMPUTED, compute_type, formula, number, settings, spell, with_number
 from fusesim.errors import PlanError
 from fusesim.tensor import INTEGERS
 
@@ -155,7 +155,7 @@ def expression(nest: Nest, names: Names, node: Node, variables: dict[str, str], 
     if scalar is not None:
         if isinstance(scalar, complex):
             raise PlanError(f"op {node.name} ({node.kind}) has a complex number {scalar}; only real ones are emitted")
-        texts.insert(0 if node.attr("reverse") else len(texts), number(float(scalar), language, computed))
+        texts = with_number(node, texts, number(float(scalar), language, computed))
     if node.kind == "cast":
         return _cast(nest, node, texts[0], language)
     operands = dict(zip(("a", "b", "c"), texts, strict=False))

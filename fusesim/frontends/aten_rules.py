@@ -67,7 +67,7 @@ def _masked_fill(call: Call) -> None:
     if isinstance(value, Tensor):
         call.emit("where", [call["mask"], value, call["self"]])
     else:
-        call.emit("where", [call["mask"], call["self"]], scalar=value)
+        call.emit("where", [call["mask"], call["self"]], scalar=value, reverse=True)
 
 
 @rule("glu", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin")

@@ -51,7 +51,6 @@ POINTWISE: Final = {
     "shift-left": "shift",
     "shift-right-logical": "shift",
     "shift-right-arithmetic": "shift",
-    "select": "where",
     "clamp": "clamp",
     "atan2": "elementwise",
     "popcnt": "elementwise",
@@ -79,6 +78,21 @@ REDUCERS: Final = {
 def _pointwise(walk: Walk, instruction: Instruction, operands: list[Any]) -> Value:
     """Value by value."""
     return pointwise(walk, POINTWISE[instruction.opcode], instruction, operands)
+
+
+@hlo_rule("select")
+def _select(walk: Walk, instruction: Instruction, operands: list[Any]) -> Value:
+    """One of two values, either of which may be a number, by a condition."""
+    array, (test, then, other) = instruction.arrays[0], operands
+    if not any(isinstance(value, Tensor) for value in operands):
+        return Number(None, array)
+    tensors = [walk.tensor(test), *(value for value in (then, other) if isinstance(value, Tensor))]
+    numbers = [value.value for value in (then, other) if isinstance(value, Number)]
+    made = walk.builder.tensor(array.shape, array.dtype, stem="where", strides=array.strides)
+    reverse = isinstance(then, Number) and isinstance(other, Tensor)
+    sides: dict[str, Any] = dict(zip(("scalar", "other"), numbers, strict=False))
+    walk.builder.node("where", tensors, [made], reverse=reverse or None, **sides)
+    return made
 
 
 @hlo_rule("compare")

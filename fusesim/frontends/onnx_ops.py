@@ -6,7 +6,7 @@ Rules for views, joins and windows stand in `onnx_layout`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fusesim.errors import GraphError
 from fusesim.frontends.onnx_reading import TYPES, Operator, Reading, onnx_rule
@@ -146,13 +146,13 @@ def _clip(reading: Reading, operator: Operator) -> Tensor:
 
 @onnx_rule("Where")
 def _where(reading: Reading, operator: Operator) -> Tensor:
-    """One of two values; a number among them is no tensor."""
-    tensors = [reading.tensor(operator, 0)]
+    """One of two values, either of which may be a number."""
     numbers = [reading.number(operator, place) for place in (1, 2)]
-    tensors += [reading.tensor(operator, place) for place in (1, 2) if numbers[place - 1] is None]
-    number = next((value for value in numbers if value is not None), None)
+    places = [0, *(place for place in (1, 2) if numbers[place - 1] is None)]
+    tensors = [reading.tensor(operator, place) for place in places]
+    sides: dict[str, Any] = dict(zip(("scalar", "other"), (value for value in numbers if value is not None), strict=False))
     dtype = tensors[1].dtype if len(tensors) > 1 else "fp32"
-    return reading.builder.op("where", *tensors, scalar=number, dtype=dtype)
+    return reading.builder.op("where", *tensors, dtype=dtype, reverse=places == [0, 2] or None, **sides)
 
 
 @onnx_rule("IsNaN", "IsInf")

@@ -221,6 +221,25 @@ def test_numbers_need_no_memory():
     assert graph.inputs == ("x",)
 
 
+@pytest.mark.parametrize(
+    ("then", "other", "settings"),
+    [
+        ("x", "n", {"scalar": 3.0}),
+        ("n", "x", {"scalar": 3.0, "reverse": True}),
+        ("n", "n", {"scalar": 3.0, "other": 3.0}),
+        ("x", "x", {}),
+    ],
+)
+def test_a_number_stands_on_its_side_of_a_choice(then, other, settings):
+    text = f"""  x = f32[64]{{0}} parameter(0)
+  c = pred[64]{{0}} parameter(1)
+  three = f32[] constant(3)
+  n = f32[64]{{0}} broadcast(three), dimensions={{}}
+  ROOT y = f32[64]{{0}} select(c, {then}, {other})"""
+    graph = from_hlo(entry(text, header="HloModule raw"))
+    assert dict(graph.node("where").attrs) == settings
+
+
 def test_an_uncompiled_module_is_a_graph_of_ops():
     text = """  x = f32[64,128]{1,0} parameter(0)
   r = f32[64]{0} parameter(1)

@@ -219,6 +219,7 @@ def test_embedding_and_masks():
     assert kinds(read) == ["embedding", "eq", "where", "cast"]
     assert moved(read, "eq") == 2 * 16 * (8 + 1)
     assert moved(read, "where") == 2 * 16 * (1 + 2 * 64 * 4)  # mask and rows in, rows out
+    assert read.node("where").attr("reverse")  # the number where the mask is, rows elsewhere
     assert moved(read, "cast") == 2 * 16 * 64 * (4 + 2)
 
 

@@ -56,6 +56,14 @@ def test_numbers_stand_on_the_side_that_the_graph_says():
     np.testing.assert_allclose(one("clamp", X, min=-1.0, max=0.5), [-1, -1, -0.1, 0.3, 0.5, 0.5])
 
 
+def test_a_number_is_either_value_of_a_choice():
+    test = np.array([1.0, 0.0])
+    values = np.array([10.0, 20.0])
+    assert one("where", test, values, scalar=7.0).tolist() == [10, 7]  # else
+    assert one("where", test, values, scalar=7.0, reverse=True).tolist() == [7, 20]  # then: masked_fill
+    assert one("where", test, scalar=7.0, other=-2.0).tolist() == [7, -2]
+
+
 def test_no_number_passes_through_maximum_and_relu():
     values = np.array([np.nan, 1.0])
     assert np.isnan(one("relu", values)[0])

@@ -41,6 +41,8 @@ def choices():
     x, y = b.input(5, 32, dtype="fp32"), b.input(5, 32, dtype="fp32", name="y")
     test = b.op("logical_and", b.op("lt", x, y), b.op("ge", x, scalar=-1.0))
     b.output(b.op("where", test, x, y), b.op("maximum", x, y), b.op("clamp", x, min=-0.5, max=0.25))
+    b.output(b.op("where", test, x, scalar=7.0), b.op("where", test, x, scalar=7.0, reverse=True))
+    b.output(b.op("where", test, scalar=7.0, other=-2.0, dtype="fp32"))
     return b.graph()
 
 
