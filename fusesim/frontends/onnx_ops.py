@@ -150,7 +150,9 @@ def _where(reading: Reading, operator: Operator) -> Tensor:
     numbers = [reading.number(operator, place) for place in (1, 2)]
     places = [0, *(place for place in (1, 2) if numbers[place - 1] is None)]
     tensors = [reading.tensor(operator, place) for place in places]
-    sides: dict[str, Any] = dict(zip(("scalar", "other"), (value for value in numbers if value is not None), strict=False))
+    sides: dict[str, Any] = dict(
+        zip(("scalar", "other"), (value for value in numbers if value is not None), strict=False)
+    )
     dtype = tensors[1].dtype if len(tensors) > 1 else "fp32"
     return reading.builder.op("where", *tensors, dtype=dtype, reverse=places == [0, 2] or None, **sides)
 
