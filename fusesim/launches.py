@@ -20,10 +20,12 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fusesim.attention_tiles import attention_time
 from fusesim.kernel import TURNAROUND
 from fusesim.products import product_time
 
 if TYPE_CHECKING:
+    from fusesim.attention_tiles import TiledAttention
     from fusesim.machine import Machine
     from fusesim.products import Product, Tiling
 
@@ -64,8 +66,8 @@ class Launch:
     are what a thread's dependent instructions take between its last load and its store; `chain` values are what one
     thread works through in a block, which no other warp can take from it; `code` instructions are written out for it
     one behind the other. `steps` are what one thread does one after the other; `resident` blocks fit on an SM, and
-    their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM, a `product` cut by a
-    `tiling`. `arithmetic` is its share of the graph's FLOP, `nodes` the ops that it computes.
+    their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM: a `product` cut by a
+    `tiling`, or `attention` in tiles. `arithmetic` is its share of the graph's FLOP, `nodes` the ops that it computes.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Launch:
     rate: float = 0.0
     product: Product | None = None
     tiling: Tiling | None = None
+    attention: TiledAttention | None = None
     arithmetic: float = 0.0
 
     @property
@@ -132,7 +135,7 @@ class Rates:
 PARAMETERS: Final = {
     "gap": ("s", 0.0, 2e-5),
     "block": ("s", 0.0, 2e-5),
-    "step": ("s", 0.0, 5e-6),
+    "step": ("s", 0.0, 2e-5),
     "rounds": ("1", 0.0, 4.0),
     "slots": ("1", 0.0, 1000.0),
     "meeting": ("1", 0.0, 2000.0),
@@ -209,18 +212,15 @@ def matrix_time(launch: Launch, rates: Rates, machine: Machine) -> float:
 
     Notes
     -----
-    A product as `fusesim.products` has it. Attention: tiles of queries in rounds, each `block` and a `step` per
-    tile of keys besides its arithmetic.
+    A product as `fusesim.products` has it, attention as `fusesim.attention_tiles`.
     """
-    if not launch.rate:
-        return 0.0
+    sms = int(machine.sms)
     if launch.product is not None and launch.tiling is not None:
-        return product_time(launch.product, launch.tiling, rates, sms=int(machine.sms), rate=launch.rate)
-    rounds = wave_count(launch.blocks, machine.sms)
-    one = launch.flops / launch.blocks / (launch.rate * rates.peak)
-    tiled = rounds * (one + rates.block + rates.step * launch.steps)
-    powered = launch.flops / (launch.rate * machine.sms * rates.sustained)
-    return float((tiled**8 + powered**8) ** 0.125)
+        return product_time(launch.product, launch.tiling, rates, sms=sms, rate=launch.rate)
+    if launch.attention is not None:
+        places = sms * int(launch.resident)
+        return attention_time(launch.attention, rates, places=places, rate=launch.rate / launch.resident)
+    return 0.0
 
 
 def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, *, floor: float) -> LaunchTime:

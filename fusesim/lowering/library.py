@@ -10,6 +10,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fusesim.attention_tiles import TiledAttention
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import WIDE, accesses, ceil, width
 from fusesim.lowering.rows import memset
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 MANY_ROUNDS: Final = 2
 """Rounds of tiles beyond which a kernel hands its tiles out through a counter that a memset clears."""
 
-QUERIES: Final = 128
-"""Queries of one tile of attention."""
+TILE: Final = 128
+WIDE_TILE: Final = 64
+"""Queries, and keys, of one tile of attention: cuDNN's for Hopper in 16 bits, PyTorch's memory-efficient in 32."""
+
+LEAST_TILE: Final = 16
+"""Queries of the smallest tile, which cuDNN's kernel for few queries works on."""
 
 
 def matmul(graph: Graph, node: Node, target: Target) -> list[Launch]:
@@ -236,20 +241,26 @@ def attention(graph: Graph, node: Node, target: Target) -> list[Launch]:
 
     Notes
     -----
-    Each tile of queries reads all keys and values, half of them in the mean where attention is causal. A single query
-    is bound by reading them.
+    Values are padded to whole units of the matrix units. A single query is bound by reading the keys and values.
     """
     q, k, v = (graph.tensors[name] for name in node.inputs[:3])
     *batch, queries, dim = q.shape
-    keys, heads = k.shape[-2], math.prod(batch)
-    wide = q.itemsize >= WIDE
-    half = 0.5 if node.attr("causal") and queries > 1 else 1.0
-    scale = 2.5 if node.kind == "attention_backward" else 1.0
-    flops = 2.0 * heads * queries * keys * (dim + v.shape[-1]) * half * scale
-    tiles = heads * math.ceil(queries / QUERIES)
-    few = queries <= 16  # noqa: PLR2004 - no tile of queries is full
+    wide, causal = q.itemsize >= WIDE, bool(node.attr("causal")) and queries > 1
+    few = queries <= LEAST_TILE
+    tile, unit = (WIDE_TILE, 32) if wide else (TILE, 64)
+    work = TiledAttention(
+        heads=math.prod(batch),
+        queries=queries,
+        keys=k.shape[-2],
+        padded=math.ceil((dim + v.shape[-1]) / 2 / unit) * unit,
+        high=LEAST_TILE if few else tile,
+        wide=tile,
+        causal=causal,
+        passes=2.5 if node.kind == "attention_backward" else 1.0,
+    )
+    half = 0.5 if causal else 1.0
+    flops = 2.0 * work.heads * queries * work.keys * (dim + v.shape[-1]) * half * work.passes
     kind = q.dtype if q.dtype in target.matrix else ("tf32" if wide and "tf32" in target.matrix else "fp32")
-    rate = target.peak(kind) / target.machine.sms
     main = Launch(
         name=node.kind,
         row="attention_few" if few else f"attention{'32' if wide else '16'}",
@@ -257,12 +268,12 @@ def attention(graph: Graph, node: Node, target: Target) -> list[Launch]:
         reads=accesses(graph, node.inputs),
         writes=accesses(graph, node.outputs),
         elements=0.0,
-        blocks=float(tiles),
+        blocks=float(work.tiles),
         threads=384,
-        resident=1,
-        steps=math.ceil(keys * half / QUERIES),
+        resident=2 if few else 1,
         flops=flops,
-        rate=rate,
+        rate=target.peak(kind) / target.machine.sms,
+        attention=work,
         arithmetic=flops,
     )
     return [main] if wide or few else [memset(f"{node.name}.counter", 4.0), main]

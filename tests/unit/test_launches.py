@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusesim.attention_tiles import TiledAttention
 from fusesim.launches import (
     Access,
     Launch,
@@ -177,20 +178,17 @@ def test_dependent_instructions_of_one_value_come_on_top():
 
 
 def test_matrix_units_and_memory_meet_at_a_right_angle():
-    one = launch(4e9, rate=1e13, flops=4e12, blocks=100.0)
+    work = TiledAttention(heads=100, queries=128, keys=12800, padded=64, high=128, wide=128)
+    one = launch(4e9, rate=1e13, attention=work, resident=1)
     found = timed(one, Rates(slots=0.0, peak=1.0, sustained=1.0))
-    tensor = (2 * 4e-3**8) ** 0.125  # both limits are 4e12 / (100 x 1e13)
-    assert found.tensor == pytest.approx(tensor)
-    assert found.body == pytest.approx((tensor**2 + (found.dram**4 + found.cache**4) ** 0.5) ** 0.5)
+    # one tile on each of 100 SMs, 100 steps of 4 x 128 x 128 x 64 FLOP; both limits are the same
+    assert found.tensor == pytest.approx(2**0.125 * 100 * 4 * 128 * 128 * 64 / 1e13)
+    assert found.body == pytest.approx((found.tensor**2 + (found.dram**4 + found.cache**4) ** 0.5) ** 0.5)
     assert found.waves == 0.0
 
 
-def test_attention_runs_in_rounds_of_tiles():
-    one = launch(rate=1e13, flops=4e12, blocks=200.0, steps=10.0)
-    rates = Rates(peak=0.5, sustained=0.25, block=1e-6, step=1e-7)
-    tiled = 2 * (4e12 / 200 / 5e12 + 1e-6 + 10 * 1e-7)  # 200 tiles on 100 SMs
-    powered = 4e12 / (100 * 1e13 * 0.25)
-    assert matrix_time(one, rates, MACHINE) == pytest.approx((tiled**8 + powered**8) ** 0.125)
+def test_a_kernel_without_a_product_leaves_the_matrix_units_alone():
+    assert matrix_time(launch(), PLAIN, MACHINE) == 0.0
 
 
 def test_a_product_is_timed_by_its_tiling():
