@@ -108,8 +108,9 @@ class Part:
 
     @property
     def wide(self) -> str:
-        """The suffix of its class for the widest element that it reads or writes."""
-        return width(*(self.graph.tensors[name] for name in (*self.inputs, *self.outputs)))
+        """The suffix of its class: the element of the tensor that moves most bytes, whatever stands beside it."""
+        tensors = (self.graph.tensors[name] for name in (*self.inputs, *self.outputs))
+        return width(max(tensors, key=lambda tensor: tensor.bytes))
 
     @property
     def title(self) -> str:
