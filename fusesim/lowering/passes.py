@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 WELFORD: Final = 15.0
 ONLINE_SLOTS: Final = 24.0
 """Instructions per value that a running variance, and a running maximum with its sum of powers, take in a loop beyond
-those of plain reductions: a division each, and two powers. Compiled, a pass with running maximum and sum is a loop of 32
-to 35 instructions per value, one with a plain sum of 4 (Triton 3.6 for sm_90), some 17 beyond what is counted here; it
-takes as long as 24."""
+those of plain reductions: a division each, and two powers. Compiled, a pass with running maximum and sum is a loop of
+32 to 35 instructions per value, one with a plain sum of 4 (Triton 3.6 for sm_90), some 17 beyond what is counted here;
+it takes as long as 24."""
 
 
 def pass_levels(graph: Graph, nodes: Sequence[Node]) -> dict[str, int]:
