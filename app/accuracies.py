@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dash import no_update
-
 from fusesim.validation_tables import percent
 
 from . import ids, palette, readout
 from .accuracy_view import ALL, BOUNDS, REGIME, SUITE, WHAT, look
-from .fields import Form, answer_with
 from .figures import COLOURS, Figure, axis, decades, frame
 from .page import items
 from .tables import Cell, table
 
 if TYPE_CHECKING:
     from .accuracy_view import AccuracyView, Case, Evidence, Grade, Step
+    from .answering import Shown
+    from .fields import Values
 
 SCATTER: Final = "scatter-chart"
 DEVIATIONS: Final = "deviation-chart"
@@ -34,21 +33,25 @@ MOST_POINTS: Final = 300
 
 SHAPES: Final = {"launch": "square", "dram": "circle", "l2": "diamond", "arithmetic": "triangle-up", "host": "x"}
 MOST_WORST: Final = 15
+CALL: Final = """\
+fusesim calibrate --device h200-sxm      # on a GPU: measures, fits, and writes a calibration
+fusesim validate measurements.json       # predicted beside measured, any measurements of chains
+python tests/reference/workshop_accuracy.py   # in a checkout: what this page shows, anew"""
+"""The commands that make the same of measurements of one's own."""
 
 
-def respond(request: Any, evidence: Evidence, form: Form) -> dict[str, Any]:
-    """Answer a request of the page."""
-    asked, view, answer = answer_with(form, request, lambda asked: look(asked.values, evidence))
-    if view is None:
-        return {"charts": dict.fromkeys(CHARTS, no_update), "answer": answer}
-    answer["texts"] |= texts(view)
-    answer["widgets"], answer["hidden"] = {name: asked.values[name] for name in (WHAT, SUITE, REGIME)}, []
-    answer["parts"] = {GRADES: grades(view), WORST: worst(view), STEPS: steps(view), ids.SUMS: items(sums(view))}
-    if not view.cases:
-        return {"charts": dict.fromkeys(CHARTS, no_update), "answer": answer}
+def show(values: Values, _: str, *, evidence: Evidence) -> Shown:
+    """Return what the page shows; the charts stay as they are where nothing was measured."""
+    view = look(values, evidence)
     return {
-        "charts": {SCATTER: scatter(view), DEVIATIONS: deviations(view), ABLATION: ablation(view)},
-        "answer": answer,
+        "charts": {SCATTER: scatter(view), DEVIATIONS: deviations(view), ABLATION: ablation(view)}
+        if view.cases
+        else {},
+        "texts": texts(view),
+        "verbatim": {ids.CALL: CALL},
+        "widgets": {name: values[name] for name in (WHAT, SUITE, REGIME)},
+        "hidden": [],
+        "parts": {GRADES: grades(view), WORST: worst(view), STEPS: steps(view), ids.SUMS: items(sums(view))},
     }
 
 
@@ -59,7 +62,7 @@ def texts(view: AccuracyView) -> dict[str, str]:
         nothing = (
             "No such case was measured: choose other measurements, or another regime. The charts stay as they were."
         )
-        return {MEDIAN: "-", P90: "-", COVERAGE: "-", CASES: "0", ids.SENTENCE: nothing, ids.CALL: call()}
+        return {MEDIAN: "-", P90: "-", COVERAGE: "-", CASES: "0", ids.SENTENCE: nothing}
     what = "savings" if view.values[WHAT] == "savings" else "times"
     return {
         MEDIAN: percent(whole.median),
@@ -71,17 +74,7 @@ def texts(view: AccuracyView) -> dict[str, str]:
             f"{percent(whole.median)} and "
             f"nine in ten within {percent(whole.p90)}; {percent(whole.coverage)} lie in their 90 % interval."
         ),
-        ids.CALL: call(),
     }
-
-
-def call() -> str:
-    """Return the commands that make the same of measurements of one's own."""
-    return (
-        "fusesim calibrate --device h200-sxm      # on a GPU: measures, fits, and writes a calibration\n"
-        "fusesim validate measurements.json       # predicted beside measured, any measurements of chains\n"
-        "python tests/reference/workshop_accuracy.py   # in a checkout: what this page shows, anew"
-    )
 
 
 def _drawn(cases: list[Case]) -> list[Case]:

@@ -1,17 +1,20 @@
-"""One slider step on the server: a request in, everything that the page shows of it out. Plain functions."""
+"""One slider step on the chain page: a request in, everything that the page shows of it out. Plain functions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from dash import no_update
-
 from . import address, controls, figures, ids, readout, roofline_figure, time_figure, widgets
+from .answering import KEPT, as_text
+from .page import items
 from .settings import Settings
+from .typeset import typeset
 from .view import look
 
 if TYPE_CHECKING:
+    from .answering import Shown
     from .catalogue import Catalogue
 
 MAX_CHANGES: Final = 40
@@ -25,42 +28,50 @@ def respond(request: Any, catalogue: Catalogue) -> dict[str, Any]:
     Parameters
     ----------
     request : object
-        A dict with `settings`, the query of the view so far; `changes`, raw values by control, where the control
-        `url` stands for a whole new query; and `serial`, which comes back. Unchecked: anyone can send one.
+        A dict with `settings`, the query of the view so far, and `changes`, raw values by control, where the control
+        `url` stands for a whole new query. Unchecked: anyone can send one.
     catalogue : Catalogue
         The devices to choose from.
 
     Returns
     -------
     dict
-        `charts` by id, and `answer`: the new query, what each control has to hold, texts by the id of their place,
-        and what is to be hidden. Where nothing in the request can be used, charts and figures stay as they are.
+        As `answering.Answers` returns it. Where nothing in the request can be used, charts and figures stay as they
+        are.
     """
     settings, problems, usable = _read(request, catalogue)
-    answer: dict[str, Any] = {
-        "serial": request.get("serial") if isinstance(request, dict) else None,
+    view = _view(settings, catalogue) if usable else _EMPTIED if settings.ops == () else None
+    return {
         "query": address.to_query(settings),
-        "widgets": {},
-        "hidden": None,
-        "texts": {ids.problem(control): problems.get(control, "") for control in ids.PROBLEMS},
-        "reasons": [],
+        "alerts": {ids.problem(control): typeset(problems.get(control, "")) for control in ids.PROBLEMS},
+        "view": view,
     }
-    if settings.ops == ():
-        answer["widgets"] = {ids.NAMES: ""}
-    if not usable:
-        return {"charts": dict.fromkeys(ids.CHARTS, no_update), "answer": answer}
+
+
+_EMPTIED: Final = as_text({"widgets": {ids.NAMES: ""}})
+
+
+@lru_cache(maxsize=KEPT)
+def _view(settings: Settings, catalogue: Catalogue) -> str:
+    """Return a view as the text that is sent."""
+    return as_text(show(settings, catalogue))
+
+
+def show(settings: Settings, catalogue: Catalogue) -> Shown:
+    """Return what the chain page shows."""
     view = look(settings, catalogue)
-    answer["texts"] |= readout.figures(view) | readout.readings(settings, view) | readout.stepper(settings, view)
-    answer["texts"][ids.MEASURED] = readout.measured_note(settings, view)
-    answer["widgets"] = widgets.widget_values(settings, view)
-    answer["hidden"] = widgets.hidden(settings, view)
-    answer["reasons"] = readout.reasons(view)
-    charts = {
-        ids.TIME_CHART: time_figure.time_chart(view),
-        ids.BYTES_CHART: figures.bytes_chart(view),
-        ids.ROOFLINE_CHART: roofline_figure.roofline_chart(view),
+    texts = readout.figures(view) | readout.readings(settings, view) | readout.stepper(settings, view)
+    return {
+        "charts": {
+            ids.TIME_CHART: time_figure.time_chart(view),
+            ids.BYTES_CHART: figures.bytes_chart(view),
+            ids.ROOFLINE_CHART: roofline_figure.roofline_chart(view),
+        },
+        "texts": texts | {ids.MEASURED: readout.measured_note(settings, view)},
+        "widgets": widgets.widget_values(settings, view),
+        "hidden": widgets.hidden(settings, view),
+        "parts": {ids.REASONS: items(readout.reasons(view))},
     }
-    return {"charts": charts, "answer": answer}
 
 
 def _read(request: Any, catalogue: Catalogue) -> tuple[Settings, dict[str, str], bool]:

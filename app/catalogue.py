@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fusesim.readers import MeasuredFile
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Catalogue:
     """Devices in the order in which they are offered.
 

@@ -6,14 +6,11 @@ import math
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
-from dash import no_update
-
 from fusesim import units
 
 from . import ids, palette, readout
 from .device_file import OWN, to_toml
 from .device_view import EDITS, edit_control, figures_of, l2_rate, look, ridge, special_rate, widgets
-from .fields import Form, answer_with
 from .figures import Figure, frame
 from .forms import button
 from .page import items
@@ -25,8 +22,10 @@ if TYPE_CHECKING:
     from fusesim.hardware import Figure as Fact
     from fusesim.hardware import HardwareProfile
 
+    from .answering import Shown
     from .catalogue import Catalogue
     from .device_view import DeviceView
+    from .fields import Values
 
 RATIOS: Final = "ratios-chart"
 FACTS: Final = "facts-table"
@@ -50,15 +49,17 @@ QUANTITIES: Final[Sequence[tuple[str, Callable[[HardwareProfile], float], units.
 )
 
 
-def respond(request: Any, catalogue: Catalogue, form: Form) -> dict[str, Any]:
-    """Answer a request of the page; where a copy contradicts itself, what is on screen stays."""
-    asked, view, answer = answer_with(form, request, lambda asked: look(asked.values, catalogue), blame=EDITS)
-    if view is None:
-        return {"charts": {RATIOS: no_update}, "answer": answer}
-    answer["widgets"], answer["hidden"] = widgets(asked.values), []
-    answer["texts"] |= {ids.CALL: call(view), NOTE: note(view), FILE: to_toml(view.copy)}
-    answer["parts"] = {FACTS: facts(view), COPY: copied(view), ADVICE: items(advice(view)), ids.SUMS: items(sums(view))}
-    return {"charts": {RATIOS: ratios(view)}, "answer": answer}
+def show(values: Values, _: str, *, catalogue: Catalogue) -> Shown:
+    """Return what the page shows."""
+    view = look(values, catalogue)
+    return {
+        "charts": {RATIOS: ratios(view)},
+        "texts": {NOTE: note(view)},
+        "verbatim": {ids.CALL: call(view), FILE: to_toml(view.copy)},
+        "widgets": widgets(values),
+        "hidden": [],
+        "parts": {FACTS: facts(view), COPY: copied(view), ADVICE: items(advice(view)), ids.SUMS: items(sums(view))},
+    }
 
 
 def ratios(view: DeviceView) -> Figure:

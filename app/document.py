@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 from typing import Final
 
-from . import ids, palette
+from . import figures, ids, palette
 from .page import navigation
 
 _ICON: Final = (
@@ -57,7 +58,7 @@ def document(title: str, lead: str, *, path: str = "/", look: str = "", bench: s
 {navigation(path)}
 <p class="legend"><span class="key unfused">unfused</span><span class="key fused">fused</span></p>
 </header>
-<main id="main" tabindex="-1">
+<main id="main" tabindex="-1" data-charts="{escape(json.dumps(figures.CONFIG))}">
 <div class="intro"><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p></div>
 <noscript><p class="problem">The controls and charts need JavaScript, which is switched off here.</p></noscript>
 <p id="{ids.problem(ids.URL)}" class="problem note" role="alert"></p>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,6 +10,7 @@ from dash import Dash
 from flask import Flask
 
 from . import callbacks, lesson
+from .answers import respond
 from .article import article
 from .cards import cards
 from .catalogue import Catalogue, shipped
@@ -59,10 +61,11 @@ def create_app(catalogue: Catalogue | None = None) -> Dash:
     index = document(chain.TITLE, lesson.LEAD, bench=cards(), below=article())
     apps = [_dash(server, chain.PATH, chain.TITLE, index)]
     apps[0].layout = chain.build(devices)
-    callbacks.register(apps[0], devices)
+    callbacks.register(apps[0], partial(respond, catalogue=devices))
+    callbacks.register_controls(apps[0])
     apps += [_page(server, make(devices)) for make in PAGES]
-    asked = {each.config.requests_pathname_prefix: _callbacks(each) for each in apps}
-    harden(server, asked, (each for app in apps for each in app.csp_hashes()))
+    paths = [each.config.requests_pathname_prefix for each in apps]
+    harden(server, paths, (each for app in apps for each in app.csp_hashes()))
     return apps[0]
 
 
@@ -71,7 +74,8 @@ def _page(server: Flask, page: Page) -> Dash:
     index = document(page.title, page.lead, path=page.path, look=page.look, bench=page.bench, below=page.below)
     app = _dash(server, page.path, page.title, index)
     app.layout = page.layout
-    callbacks.register_page(app, page)
+    callbacks.register(app, page.respond)
+    callbacks.register_charts(app)
     if page.routes is not None:
         page.routes(server)
     return app
@@ -93,8 +97,3 @@ def _dash(server: Flask, path: str, title: str, index: str) -> Dash:
         index_string=index,
         serve_locally=True,
     )
-
-
-def _callbacks(app: Dash) -> list[str]:
-    """Return the callbacks that the server answers; the others run in the browser."""
-    return [name for name, entry in app.callback_map.items() if "callback" in entry]

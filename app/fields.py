@@ -7,7 +7,7 @@ serves their controls and their address. Values are never changed in place: ever
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -57,7 +57,6 @@ class Asked:
     problems: dict[str, str]
     usable: bool
     more: bool
-    serial: Any
     fresh: bool = False
     moved: tuple[str, ...] = ()
 
@@ -125,13 +124,13 @@ class Form:
         return "?" + urlencode(held, safe="/,*~:") if held else "?"
 
     def ask(self, request: Any) -> Asked:
-        """Read a request of a page: `settings`, the query so far, `changes` by control, and a `serial`.
+        """Read a request of a page: `settings`, the query so far, and `changes` by control.
 
         Unchecked: anyone can send one. The change `url` stands for a whole new query, `more` for nothing new.
         """
         changes = request.get("changes") if isinstance(request, dict) else None
         if not isinstance(changes, dict) or not 0 < len(changes) <= MAX_CHANGES:
-            return Asked(values=self.defaults, problems={ids.URL: NO_CHANGE}, usable=False, more=False, serial=None)
+            return Asked(values=self.defaults, problems={ids.URL: NO_CHANGE}, usable=False, more=False)
         fresh, more = ids.URL in changes, ids.MORE in changes
         values, note = self.from_query(changes[ids.URL] if fresh else request.get("settings"))
         problems = {ids.URL: note} if note else {}
@@ -149,67 +148,9 @@ class Form:
             problems=problems,
             usable=usable,
             more=more,
-            serial=request.get("serial"),
             fresh=fresh,
             moved=tuple(moved),
         )
-
-
-def answer_with(
-    form: Form, request: Any, view_of: Callable[[Asked], Any], blame: str = ""
-) -> tuple[Asked, Any, Values]:
-    """Answer a request as far as all pages do it alike.
-
-    Parameters
-    ----------
-    form : Form
-        The page's settings.
-    request : object
-        What was sent, unchecked.
-    view_of : callable
-        Makes the view of what is asked for, or raises a `FusesimError`.
-    blame : str
-        The field whose alert speaks for settings that do not go together; the one that moved last unless given.
-
-    Returns
-    -------
-    asked : Asked
-        What was asked for.
-    view : object
-        The view; None where there is none, and what is on screen has to stay.
-    answer : dict
-        What every answer holds: the new query, and a text for every alert.
-
-    Notes
-    -----
-    An address that cannot be shown gives the defaults and a note; a control whose value does not go with the others
-    gives a sentence beside it, and the settings of before.
-    """
-    asked = form.ask(request)
-    values, problems, view = asked.values, dict(asked.problems), None
-    if asked.usable:
-        try:
-            view = view_of(asked)
-        except (FusesimError, ArithmeticError) as error:
-            said = str(error) or "this cannot be worked out"
-            if asked.fresh:
-                asked = replace(asked, values=form.defaults)
-                values, view = form.defaults, view_of(asked)
-                problems[ids.URL] = stopped(f"The address was not understood, so the defaults are shown: {said}")
-            else:
-                moved = [form.owner(control) for control in request["changes"] if control != ids.MORE]
-                problems[blame or (moved[-1] if moved else ids.URL)] = sentence(said)
-                values = form.from_query(request.get("settings"))[0]
-    answer: Values = {
-        "serial": asked.serial,
-        "query": form.to_query(values),
-        "widgets": {},
-        "hidden": None,
-        "texts": {ids.problem(name): problems.get(name, "") for name in (*form.fields, ids.URL)},
-        "parts": {},
-        "more": False,
-    }
-    return asked, view, answer
 
 
 def sentence(text: str) -> str:

@@ -22,14 +22,8 @@ if TYPE_CHECKING:
     from .view import View
 
 Figure = dict[str, Any]
-CONFIG: Final[Any] = {
-    "displaylogo": False,
-    "modeBarButtons": [["toImage"]],
-    "toImageButtonOptions": {"format": "png", "scale": 2},
-    "responsive": True,
-    "showTips": False,
-}
-"""How every chart behaves: it can be saved as a picture, and is not zoomed by accident on a phone."""
+CONFIG: Final[Any] = {"displayModeBar": False, "responsive": True, "showTips": False}
+"""How every chart behaves: it has the page's own buttons, and is not zoomed by accident on a phone."""
 
 SIDES: Final = ("unfused", "fused")
 COLOURS: Final = {"unfused": palette.UNFUSED, "fused": palette.FUSED}

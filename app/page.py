@@ -31,9 +31,8 @@ MENU: Final = (
 class Page:
     """One page.
 
-    `bench` is the HTML of what stands around the charts, `below` of what follows. `charts` are the charts' ids.
-    `respond` answers a request: charts by id, and all else that the page shows. `look` is a class of the bench;
-    `routes` adds addresses besides.
+    `bench` is the HTML of what stands around the charts, `below` of what follows. `respond` answers a request. `look`
+    is a class of the bench; `routes` adds addresses besides.
     """
 
     path: str
@@ -43,7 +42,6 @@ class Page:
     bench: str
     below: str
     layout: Component
-    charts: tuple[str, ...]
     respond: Callable[[Any], dict[str, Any]]
     routes: Callable[[Flask], None] | None = None
 

@@ -49,7 +49,6 @@ def texts(view: PlanView) -> dict[str, str]:
         EDITED: edited(view),
         ids.reading(COMPILE): f"{view.values[COMPILE]:g} s",
         ids.reading("ops-slider"): ops_reading(view),
-        ids.CALL: call(view),
     }
 
 

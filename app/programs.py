@@ -6,14 +6,14 @@ import threading
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from dash import no_update
 from flask import Response, jsonify, request
 
 from fusesim import units
 from fusesim.errors import FusesimError
 
 from . import ids, palette, readout
-from .fields import Form, answer_with, sentence, stopped
+from .answering import Shown, as_text
+from .fields import sentence, stopped
 from .figures import COLOURS, Figure, axis, decades, frame
 from .page import items
 from .plan_form import STRATEGY
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fusesim.frontends.trace import Trace
 
     from .catalogue import Catalogue
-    from .fields import Values
+    from .fields import Form, Values
     from .program_view import Bar, ProgramView
 
 PATH: Final = "/program/"
@@ -51,32 +51,31 @@ PATIENCE: Final = 10.0
 CHOOSE: Final = "Choose a file above: it is read in memory and forgotten once the answer is sent."
 
 
-def respond(asked_for: Any, catalogue: Catalogue, form: Form, traces: dict[str, Trace]) -> dict[str, Any]:
-    """Answer a request of the page about one of the samples; a file of one's own is answered where it is handed in."""
-
-    def view_of(asked: Any) -> ProgramView | None:
-        name = asked.values[SAMPLE]
-        return None if name == FILE else look(traces[name], SAMPLES[name], asked.values, catalogue)
-
-    asked, view, answer = answer_with(form, asked_for, view_of)
-    answer["widgets"] = asked.values | {SIZES: written(asked.values[SIZES])}
-    answer["hidden"] = [] if asked.values[SAMPLE] == FILE else [ids.group(SIZES)]
-    if view is None:
-        answer["texts"] |= {NAME: CHOOSE} if asked.values[SAMPLE] == FILE else {}
-        return {"charts": dict.fromkeys(CHARTS, no_update), "answer": answer}
-    return shown(view, asked.values, answer)
-
-
-def shown(view: ProgramView, values: Values, answer: dict[str, Any]) -> dict[str, Any]:
-    """Fill in an answer."""
-    answer["texts"] |= texts(view, values)
-    answer["parts"] = {
-        RANKING: ranking(view),
-        REACHED: reached(view),
-        SAID: items([sentence(line) for line in (*view.report.explain(), *view.report.notes)]),
-        ids.SUMS: items(sums(view)),
+def show(values: Values, _: str, *, catalogue: Catalogue, traces: dict[str, Trace]) -> Shown:
+    """Return what the page shows of one of the samples; a file of one's own is answered where it is handed in."""
+    name = values[SAMPLE]
+    held: Shown = {
+        "widgets": values | {SIZES: written(values[SIZES])},
+        "hidden": [] if name == FILE else [ids.group(SIZES)],
     }
-    return {"charts": {TIMELINE: timeline(view), ACHIEVED: achieved(view)}, "answer": answer}
+    if name == FILE:
+        return held | {"texts": {NAME: CHOOSE}}
+    return held | shown(look(traces[name], SAMPLES[name], values, catalogue), values)
+
+
+def shown(view: ProgramView, values: Values) -> Shown:
+    """Return what a program's view shows."""
+    return {
+        "charts": {TIMELINE: timeline(view), ACHIEVED: achieved(view)},
+        "texts": texts(view, values),
+        "verbatim": {ids.CALL: call(view, values)},
+        "parts": {
+            RANKING: ranking(view),
+            REACHED: reached(view),
+            SAID: items([sentence(line) for line in (*view.report.explain(), *view.report.notes)]),
+            ids.SUMS: items(sums(view)),
+        },
+    }
 
 
 def route(server: Flask, catalogue: Catalogue, form: Form) -> None:
@@ -92,9 +91,8 @@ def route(server: Flask, catalogue: Catalogue, form: Form) -> None:
                 problem="Others are reading files just now; try again in a moment."
             ), HTTPStatus.SERVICE_UNAVAILABLE
         try:
-            return jsonify(
-                handed_in(request.args.get("name"), body, request.args.get("settings", ""), catalogue, form)
-            ), HTTPStatus.OK
+            text = handed_in(request.args.get("name"), body, request.args.get("settings", ""), catalogue, form)
+            return Response(text, mimetype="application/json"), HTTPStatus.OK
         except (FusesimError, ArithmeticError) as error:
             return jsonify(
                 problem=stopped(str(error) or "This program cannot be priced")
@@ -103,7 +101,7 @@ def route(server: Flask, catalogue: Catalogue, form: Form) -> None:
             turns.release()
 
 
-def handed_in(name: Any, body: bytes, query: str, catalogue: Catalogue, form: Form) -> dict[str, Any]:
+def handed_in(name: Any, body: bytes, query: str, catalogue: Catalogue, form: Form) -> str:
     """Answer a file.
 
     Raises
@@ -114,7 +112,7 @@ def handed_in(name: Any, body: bytes, query: str, catalogue: Catalogue, form: Fo
     values = form.from_query(query)[0] | {SAMPLE: FILE}
     upload = checked(name, body)
     view = look(program_of(upload, values[SIZES]), upload.name, values, catalogue)
-    return shown(view, values, {"texts": {ids.problem(SAMPLE): ""}, "parts": {}, "hidden": []})
+    return as_text(shown(view, values) | {"hidden": []})
 
 
 def texts(view: ProgramView, values: Values) -> dict[str, str]:
@@ -136,7 +134,6 @@ def texts(view: ProgramView, values: Values) -> dict[str, str]:
         ids.SPEEDUP: units.format_ratio(float(step.time) / float(fused.time)),
         ids.SAVING: readout.time(abs(report.fusing_saves)),
         ids.SENTENCE: f"{sentence(report.explain()[0])} {gained(view, values)}",
-        ids.CALL: call(view, values),
     }
 
 

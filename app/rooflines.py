@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
-
-from dash import no_update
+from typing import TYPE_CHECKING, Final
 
 from fusesim import units
 
 from . import ids, palette, readout
+from .answering import DRAGGED, MORE, Shown
 from .device_view import SECOND, THIRD
-from .fields import Form, answer_with
 from .figures import COLOURS, SYMBOLS, Figure, axis, decade_ticks, decades, frame
 from .page import items
 from .plan_form import hidden, widgets
@@ -22,7 +20,7 @@ from .tables import Cell, table
 
 if TYPE_CHECKING:
     from .catalogue import Catalogue
-    from .fields import Values
+    from .fields import Form, Values
     from .roofline_view import Ceiling, Point, RooflineView
 
 ROOFLINE: Final = "roof-chart"
@@ -38,21 +36,21 @@ MOST_ROWS: Final = 120
 _DASHES: Final = {"memory": "solid", "L2 cache": "dash", "special functions": "dot"}
 
 
-def respond(request: Any, catalogue: Catalogue, form: Form) -> dict[str, Any]:
-    """Answer a request of the page."""
-    asked, view, answer = answer_with(form, request, lambda asked: look(asked.values, catalogue))
-    if view is None:
-        return {"charts": {ROOFLINE: no_update}, "answer": answer}
-    answer["texts"] |= texts(view)
-    answer["widgets"] = roof_widgets(form, asked.values)
-    answer["hidden"] = hidden(asked.values)
-    answer["parts"] = {KEY: key(view), SAID: items(said(view))}
-    if not asked.dragged:  # nobody reads a table while a slider moves
-        answer["parts"] |= {KERNELS: kernels(view), LIMITS: limits(view), ids.SUMS: items(sums(view))}
-    if asked.more:
-        return {"charts": {ROOFLINE: no_update}, "answer": answer}
-    answer["more"] = asked.dragged
-    return {"charts": {ROOFLINE: chart(view)}, "answer": answer}
+def show(values: Values, pace: str, *, catalogue: Catalogue, form: Form) -> Shown:
+    """Return what the page shows; nobody reads a table while a slider moves, so tables come once it stands still."""
+    view = look(values, catalogue)
+    parts = {KEY: key(view), SAID: items(said(view))}
+    if pace != DRAGGED:
+        parts |= {KERNELS: kernels(view), LIMITS: limits(view), ids.SUMS: items(sums(view))}
+    return {
+        "charts": {} if pace == MORE else {ROOFLINE: chart(view)},
+        "texts": texts(view),
+        "verbatim": {ids.CALL: call(view.plan)},
+        "widgets": roof_widgets(form, values),
+        "hidden": hidden(values),
+        "parts": parts,
+        "more": pace == DRAGGED,
+    }
 
 
 def roof_widgets(form: Form, values: Values) -> dict[str, str]:
@@ -80,7 +78,6 @@ def texts(view: RooflineView) -> dict[str, str]:
             f"{readout.size(fused.bytes_moved)} in place of {readout.size(unfused.bytes_moved)}."
         ),
         ids.reading("ops-slider"): str(len(view.plan.graph.paid_nodes)),
-        ids.CALL: call(view.plan),
     }
 
 

@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response as BaseResponse  # noqa: TC002 - flask lo
 from . import ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from flask import Flask
 
@@ -38,8 +38,11 @@ CALLBACK: Final = "_dash-update-component"
 MAX_REQUEST: Final = 64 * 1024
 """Largest request that is read; a page's own are under 1 kB. [B]"""
 
+OUTPUT: Final = {"id": ids.ANSWER, "property": "data"}
+INPUT: Final = {"id": ids.REQUEST, "property": "data"}
+CHANGED: Final[tuple[list[str], ...]] = ([], [f"{ids.REQUEST}.data"])
 KEYS: Final = {"output", "outputs", "inputs", "state", "changedPropIds", "parsedChangedPropsIds"}
-"""What a callback's request may hold."""
+"""What a callback's request may hold: every page has one callback, with one output and one input."""
 
 ARGUMENTS: Final = {"endId"}
 """What may stand behind the address of a callback: Dash's page adds its own number for the request."""
@@ -59,28 +62,28 @@ SMALLEST_WORTH: Final = 1024
 """Answers below this are sent as they are. [B]"""
 
 
-def harden(server: Flask, pages: Mapping[str, Iterable[str]], scripts: Iterable[str] = ()) -> None:
+def harden(server: Flask, pages: Collection[str], scripts: Iterable[str] = ()) -> None:
     """Add the health check and what every request and every answer passes through.
 
     Parameters
     ----------
     server : Flask
         Dash's server.
-    pages : mapping of str to iterable of str
-        The paths of all pages, and the callbacks that each may be asked for, as Dash spells their outputs.
+    pages : collection of str
+        The paths of all pages.
     scripts : iterable of str
         Hashes of the scripts that stand inside the pages, as a policy writes them.
     """
     server.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST
     packed: dict[str, bytes] = {}
-    served = {f"{path}{CALLBACK}": set(callbacks) for path, callbacks in pages.items()}
+    served = {f"{path}{CALLBACK}" for path in pages}
     headers = HEADERS | {"Content-Security-Policy": POLICY.format(scripts=" ".join(sorted(set(scripts))))}
     _refuse_in_a_sentence(server)
 
     @server.before_request
     def check() -> BaseResponse | None:
         if request.method == "POST" and request.path in served:
-            if not set(request.args) <= ARGUMENTS or not is_callback(_body(), served[request.path]):
+            if not set(request.args) <= ARGUMENTS or not is_callback(_body()):
                 abort(HTTPStatus.BAD_REQUEST, NOT_A_CALLBACK)
         elif _is_any_path() and request.path not in pages:
             if f"{request.path}/" in pages:
@@ -134,20 +137,20 @@ def _body() -> Any:
         return None
 
 
-def is_callback(body: Any, callbacks: set[str]) -> bool:
+def is_callback(body: Any) -> bool:
     """Return whether a body has the shape of a callback's request, so that Dash can take it apart.
 
-    What the inputs hold is not looked at: that is checked where it is used, and answered in a sentence.
+    What the input holds is not looked at: that is checked where it is used, and answered in a sentence.
     """
     return (
         isinstance(body, dict)
         and set(body) <= KEYS
-        and _is_text(body.get("output"), callbacks)
-        and body.get("outputs") == _outputs(body["output"])
+        and body.get("output") == f"{ids.ANSWER}.data"
+        and body.get("outputs") == OUTPUT
         and _is_request(body.get("inputs"))
         and body.get("state", []) == []
-        and _are_changed(body.get("changedPropIds", []))
-        and _are_changed(body.get("parsedChangedPropsIds", []))
+        and body.get("changedPropIds", []) in CHANGED
+        and body.get("parsedChangedPropsIds", []) in CHANGED
     )
 
 
@@ -155,21 +158,7 @@ def _is_request(inputs: Any) -> bool:
     """Return whether the inputs are the one that the page's callback has, with any value."""
     if not isinstance(inputs, list) or len(inputs) != 1 or not isinstance(inputs[0], dict):
         return False
-    return inputs[0] | {"value": None} == {"id": ids.REQUEST, "property": "data", "value": None}
-
-
-def _are_changed(names: Any) -> bool:
-    return isinstance(names, list) and all(_is_text(name, {f"{ids.REQUEST}.data"}) for name in names)
-
-
-def _is_text(value: Any, options: set[str]) -> bool:
-    return isinstance(value, str) and value in options
-
-
-def _outputs(spelt: str) -> list[dict[str, str]]:
-    """Split Dash's name of a callback into its outputs."""
-    names = (output.rsplit(".", 1) for output in spelt.strip(".").split("..."))
-    return [{"id": name, "property": held} for name, held in names]
+    return inputs[0] | {"value": None} == INPUT | {"value": None}
 
 
 def compress(response: Response, packed: dict[str, bytes]) -> Response:

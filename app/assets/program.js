@@ -43,10 +43,8 @@
             say(found.problem);
             return;
         }
-        window.dash_clientside.workshop.show(found.answer);
-        for (const [id, figure] of Object.entries(found.charts)) {
-            window.dash_clientside.set_props(id, {figure});
-        }
+        say("");
+        window.dash_clientside.workshop.show(found);
     }
 
     function take(file) {

@@ -1,18 +1,23 @@
 /* Between the controls and the server: one request in the air at a time, the newest state next.
 
-   Dash drops the answer to a request once the same callback has been asked again, so a slider dragged faster than
-   answers come would freeze the page. Here changes are gathered while a request is in the air and sent together
-   when it is answered. This file also keeps the address in step with the view, and gives names to controls that
-   Dash leaves nameless. It prices nothing. */
+   Changes are gathered while a request is in the air and sent together when it is answered, so a slider that is dragged
+   faster than answers come never lags behind the hand. The page's callback is asked as Dash's own script would ask it,
+   and what it says is put in place here: on its way through Dash's store of components a step would take a third
+   longer. This file also keeps the address in step with the view, and gives names to controls that Dash leaves
+   nameless. It prices nothing. */
 (function () {
     "use strict";
 
-    const PATIENCE = 5000; // ms after which a request counts as lost
+    const PATIENCE = 20000; // ms after which a request counts as lost
+    const AGAIN = 2000; // ms after which what was lost is sent again
     const STILL = 120; // ms after a step before other controls follow, not to slow a drag down
     const SETTLED = 350; // ms without a change before the address is written
-    const gate = {started: false, query: "", shown: {}, waiting: {}, sent: null, since: 0, serial: 0, timer: 0, syncing: 0, address: ""};
+    const SOON = 10; // ms between two looks at whether the charts are there
+    const gate = {query: "", shown: {}, waiting: {}, sent: null, serial: 0, timer: 0, syncing: 0, address: ""};
+    const laidOut = new Promise((resolve) => { gate.laid = resolve; });
 
     const isEmpty = (record) => Object.keys(record).length === 0;
+    const pause = (time) => new Promise((resolve) => { window.setTimeout(resolve, time); });
 
     /* Join changes that were lost on their way with later ones; edits of the chain add up. */
     function together(lost, later) {
@@ -20,25 +25,62 @@
         return {...lost, ...later, ...(edit.length ? {edit} : {})};
     }
 
-    /* Return the next request, or null while one is in the air or nothing has changed. */
-    function nextRequest() {
-        const lost = gate.sent && Date.now() - gate.since > PATIENCE;
-        if (isEmpty(gate.waiting) || (gate.sent && !lost)) {
-            return null;
+    /* Ask the page's callback; a refusal is an error with the server's sentence, a lost request one without. */
+    async function ask(request) {
+        const answer = await fetch(`${window.location.pathname}_dash-update-component`, {
+            method: "POST",
+            headers: {"Content-Type": "application/json"},
+            signal: AbortSignal.timeout(PATIENCE),
+            body: JSON.stringify({
+                output: "answer.data",
+                outputs: {id: "answer", property: "data"},
+                inputs: [{id: "request", property: "data", value: request}],
+                changedPropIds: ["request.data"],
+            }),
+        });
+        if (answer.status >= 400 && answer.status < 500) {
+            throw new Error(await answer.text(), {cause: "refused"});
         }
-        gate.sent = lost ? together(gate.sent, gate.waiting) : gate.waiting;
-        gate.waiting = {};
-        Object.assign(gate.shown, gate.sent);
-        gate.since = Date.now();
-        gate.serial += 1;
-        return {settings: gate.query, changes: gate.sent, serial: gate.serial};
+        return (await answer.json()).response.answer.data;
     }
 
-    /* Dash would drop a request that `collect` returned, if another control moved before it was on its way. */
-    function send() {
-        const request = nextRequest();
-        if (request) {
-            window.dash_clientside.set_props("request", {data: request});
+    /* Send what has changed, unless a request is in the air already. */
+    async function send() {
+        if (isEmpty(gate.waiting) || gate.sent) {
+            return;
+        }
+        gate.sent = gate.waiting;
+        gate.waiting = {};
+        Object.assign(gate.shown, gate.sent);
+        let answer = null;
+        try {
+            answer = await ask({settings: gate.query, changes: gate.sent});
+        } catch (error) {
+            await mend(error);
+            return;
+        }
+        await laidOut;
+        settle(answer);
+    }
+
+    /* Say that a request was refused; send again what was lost. */
+    async function mend(error) {
+        const refused = error.cause === "refused";
+        gate.waiting = refused ? gate.waiting : together(gate.sent, gate.waiting);
+        document.getElementById("url-problem").textContent = refused ? error.message : "The server does not answer. What is on screen stays, and your last change is sent again.";
+        await pause(AGAIN);
+        gate.sent = null;
+        send();
+    }
+
+    /* Draw charts; Dash has made their frames, and draws nothing into them itself. */
+    async function draw(charts) {
+        const config = JSON.parse(document.getElementById("main").dataset.charts);
+        for (const [id, {data, layout}] of Object.entries(charts || {})) {
+            while (!document.querySelector(`#${id} .js-plotly-plot .main-svg`)) {
+                await pause(SOON); // only at first: Plotly is the last script to arrive
+            }
+            window.Plotly.react(document.querySelector(`#${id} .js-plotly-plot`), data, {...layout, autosize: true}, config);
         }
     }
 
@@ -105,21 +147,17 @@
         }
     }
 
-    /* Start a page whose controls are native. */
+    /* Begin with the address, before Dash has: its scripts and the first answer come at the same time. */
     function begin() {
         watchControls();
-        if (!gate.started) {
-            gate.started = true;
-            for (const control of document.querySelectorAll("[data-control]")) {
-                fillTrack(control);
-                if (control.type !== "radio" || control.checked) {
-                    gate.shown[held(control)] = control.value;
-                }
+        for (const control of document.querySelectorAll("[data-control]")) {
+            fillTrack(control);
+            if (control.type !== "radio" || control.checked) {
+                gate.shown[held(control)] = control.value;
             }
-            gate.address = window.location.search;
-            gate.waiting = {url: gate.address};
-            send();
         }
+        gate.address = window.location.search;
+        visit(gate.address);
     }
 
     /* Let a native control follow the view; returns whether it is one. */
@@ -165,37 +203,39 @@
         }, SETTLED);
     }
 
+    /* Hear of controls that are Dash's: at first of what they hold, then of what has moved. */
     function collect() {
         watchControls();
         const controls = window.dash_clientside.callback_context.inputs_list.flat(Infinity);
-        if (!gate.started) {
-            gate.started = true;
-            controls.forEach(({id, value}) => { gate.shown[id] = value; });
-            gate.address = window.location.search;
-            gate.waiting = {url: gate.address};
-        } else {
+        if (gate.collected) {
             controls.forEach(note);
+            send();
+        } else {
+            gate.collected = true;
+            controls.forEach(({id, value}) => { gate.shown[id] = value; });
+            gate.laid();
         }
-        send();
     }
 
     /* Put texts in their places; React never fills these, so it never takes them back. */
-    function write(answer) {
-        for (const [id, text] of Object.entries(answer.texts)) {
+    function write(texts) {
+        for (const [id, text] of Object.entries(texts || {})) {
             const place = document.getElementById(id);
             if (place && place.textContent !== text) {
                 place.textContent = text;
             }
         }
-        fill(answer.parts);
-        if (answer.reasons && answer.reasons.length) {
-            const points = answer.reasons.map((reason) => {
-                const point = document.createElement("li");
-                point.textContent = reason;
-                return point;
-            });
-            document.getElementById("reasons").replaceChildren(...points);
+    }
+
+    /* Put a view in its place. */
+    async function show(view) {
+        write(view.texts);
+        write(view.verbatim);
+        fill(view.parts);
+        if (view.hidden) {
+            reveal(view.hidden);
         }
+        await draw(view.charts);
     }
 
     /* Show what has a meaning in the view, and nothing else. */
@@ -218,34 +258,37 @@
         }
     }
 
-    function settle(answer) {
-        if (!answer || answer.serial !== gate.serial) {
-            return;
-        }
-        const sent = gate.sent || {};
-        gate.sent = null;
+    /* Take in an answer; without a view what is on screen stays. */
+    async function settle(answer) {
+        const sent = gate.sent;
+        const view = answer.view ? JSON.parse(answer.view) : {};
         gate.query = answer.query;
-        write(answer);
-        if (answer.hidden) {
-            reveal(answer.hidden);
-        }
-        window.clearTimeout(gate.syncing);
-        if (Object.keys(sent).every((id) => id in answer.widgets)) {
-            gate.syncing = window.setTimeout(() => sync(answer.widgets, sent), STILL);
-        } else {
-            sync(answer.widgets, sent);
-        }
-        if ("url" in sent && sent.url === window.location.search) {
+        write(answer.alerts);
+        await show(view);
+        gate.sent = null;
+        gate.serial += 1;
+        follow(view.widgets || {}, sent);
+        if (sent.url === window.location.search) {
             window.clearTimeout(gate.timer);
         } else {
             writeAddress();
         }
-        if (answer.more) {
+        if (view.more) {
             askForMore();
         }
-        document.body.dataset.answered = String(answer.serial);
+        document.body.dataset.answered = String(gate.serial);
         document.dispatchEvent(new CustomEvent("answered"));
         send();
+    }
+
+    /* Let controls follow at once, but after a step of theirs not before they stand still. */
+    function follow(widgets, sent) {
+        window.clearTimeout(gate.syncing);
+        if (Object.keys(sent).every((id) => id in widgets)) {
+            gate.syncing = window.setTimeout(() => sync(widgets, sent), STILL);
+        } else {
+            sync(widgets, sent);
+        }
     }
 
     /* Name a folded menu after its label and what it holds, and its list and search after the label; the button takes
@@ -338,11 +381,11 @@
 
     window.dash_clientside = window.dash_clientside || {};
     window.dash_clientside.workshop = {
-        begin: () => begin(),
-        collect: () => collect(),
-        settle: settle,
+        laid: () => gate.laid(),
+        collect: collect,
         visit: visit,
-        show: (answer) => { write(answer); reveal(answer.hidden || []); },
+        show: show,
         query: () => gate.query,
     };
+    begin();
 })();

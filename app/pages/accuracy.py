@@ -10,7 +10,6 @@ from .. import accuracy_lesson, accuracy_view, forms, guide, page, tables
 from ..accuracies import (
     ABLATION,
     CASES,
-    CHARTS,
     COVERAGE,
     DEVIATIONS,
     GRADES,
@@ -19,8 +18,9 @@ from ..accuracies import (
     SCATTER,
     STEPS,
     WORST,
-    respond,
+    show,
 )
+from ..answering import Answers
 
 if TYPE_CHECKING:
     from ..catalogue import Catalogue
@@ -63,8 +63,7 @@ def accuracy(_: Catalogue) -> page.Page:
                 caption="Chains by hand, in a graph. Parameters stay those of the whole model.",
             ),
         ),
-        charts=CHARTS,
-        respond=partial(respond, evidence=evidence, form=form),
+        respond=Answers(form, partial(show, evidence=evidence)),
     )
 
 

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from .. import device_lesson, device_view, forms, guide, page, tables
-from ..device_page import ADVICE, CHARTS, COPY, FACTS, FILE, NOTE, RATIOS, respond
+from ..answering import Answers
+from ..device_page import ADVICE, COPY, FACTS, FILE, NOTE, RATIOS, show
 
 if TYPE_CHECKING:
     from ..catalogue import Catalogue
@@ -29,8 +30,7 @@ def devices(catalogue: Catalogue) -> page.Page:
         layout=page.live(
             page.chart(RATIOS, "Figures of each device as multiples of the first device's, on a logarithmic axis.")
         ),
-        charts=CHARTS,
-        respond=partial(respond, catalogue=catalogue, form=form),
+        respond=Answers(form, partial(show, catalogue=catalogue), blame=device_view.EDITS),
     )
 
 

@@ -8,7 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from .. import forms, guide, ids, page, plan_form, plan_lesson, tables
-from ..plan_answers import CHARTS, DRAWING, MEMORY, REASONS, TIMELINE, respond
+from ..answering import Answers
+from ..plan_answers import DRAWING, MEMORY, REASONS, TIMELINE, show
 from ..plan_tables import ASKED, EDGES_NOTE, EDGES_TABLE, SOURCE, STRATEGIES_TABLE
 from ..plan_words import BREAK_EVEN, EDITED, FUSED_PEAK, SUMMARY, UNFUSED_PEAK
 
@@ -35,8 +36,7 @@ def plans(catalogue: Catalogue) -> page.Page:
             page.chart(TIMELINE, "Kernels over time, unfused above fused."),
             page.chart(MEMORY, "Memory over time above the inputs, unfused and fused."),
         ),
-        charts=CHARTS,
-        respond=partial(respond, catalogue=catalogue, form=form),
+        respond=Answers(form, partial(show, catalogue=catalogue, form=form)),
     )
 
 

@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from .. import forms, guide, ids, page, program_lesson, program_view, tables
-from ..programs import ACHIEVED, CHARTS, MEASURED, NAME, PATH, RANKING, REACHED, REMAINS, SAID, TIMELINE, respond, route
+from ..answering import Answers
+from ..programs import ACHIEVED, MEASURED, NAME, PATH, RANKING, REACHED, REMAINS, SAID, TIMELINE, route, show
 from ..uploads import MAX_UPLOAD
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ def program(catalogue: Catalogue) -> page.Page:
                 caption="On the line nothing is to be won. The further above it, the more.",
             ),
         ),
-        charts=CHARTS,
-        respond=partial(respond, catalogue=catalogue, form=form, traces=traces),
+        respond=Answers(form, partial(show, catalogue=catalogue, traces=traces)),
         routes=partial(route, catalogue=catalogue, form=form),
     )
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from fusesim.strategies import STRATEGIES
 
 from .. import forms, guide, ids, page, plan_form, roofline_lesson, roofline_view, tables
-from ..rooflines import CHARTS, FUSED_RATE, KERNELS, KEY, LIMITS, ROOFLINE, SAID, UNFUSED_RATE, respond, roof_widgets
+from ..answering import Answers
+from ..rooflines import FUSED_RATE, KERNELS, KEY, LIMITS, ROOFLINE, SAID, UNFUSED_RATE, roof_widgets, show
 
 if TYPE_CHECKING:
     from ..catalogue import Catalogue
@@ -44,8 +45,7 @@ def roofline(catalogue: Catalogue) -> page.Page:
                 "arithmetic, light for the fastest. Rings are ridge points.",
             )
         ),
-        charts=CHARTS,
-        respond=partial(respond, catalogue=catalogue, form=form),
+        respond=Answers(form, partial(show, catalogue=catalogue, form=form)),
     )
 
 

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from dash import no_update
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from fusesim.machine import EFFECTS
 EVIDENCE = accuracy_view.load()
 FORM = accuracy_view.accuracy_form(EVIDENCE)
 PAGE = accuracy(None)
+UNSET = str.maketrans("\N{NO-BREAK SPACE}\N{MICRO SIGN}", " u")  # figures as the library writes them
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -23,7 +23,8 @@ JSON = st.recursive(
 
 
 def ask(query="", changes=None):
-    return PAGE.respond({"settings": query, "changes": changes or {"url": query}, "serial": 1})
+    answer = PAGE.respond({"settings": query, "changes": changes or {"url": query}})
+    return answer | json.loads((answer["view"] or "{}").translate(UNSET))
 
 
 def test_errors_are_those_of_the_cases():
@@ -51,8 +52,8 @@ def test_the_file_holds_chains_and_programs_and_every_effect():
 def test_a_choice_is_graded_and_drawn():
     answer = ask("?what=savings&suite=1")
     cases = [case for case in EVIDENCE.cases if case.suite == EVIDENCE.suites[0] and case.side == "saving"]
-    assert answer["answer"]["texts"][accuracies.CASES] == str(len(cases))
-    assert answer["answer"]["parts"][accuracies.GRADES].count("<tr") > 1
+    assert answer["texts"][accuracies.CASES] == str(len(cases))
+    assert answer["parts"][accuracies.GRADES].count("<tr") > 1
     assert {len(json.dumps(chart)) < 90_000 for chart in answer["charts"].values()} == {True}
 
 
@@ -64,13 +65,13 @@ def test_where_nothing_was_measured_it_says_so_and_the_charts_stay():
         if not accuracy_view.look(FORM.from_query(f"?suite={suite}&regime={regime}")[0], EVIDENCE).cases
     )
     answer = ask(empty)
-    assert "No such case was measured" in answer["answer"]["texts"][ids.SENTENCE]
-    assert set(answer["charts"].values()) == {no_update}
+    assert "No such case was measured" in answer["texts"][ids.SENTENCE]
+    assert not answer.get("charts")
 
 
 @pytest.mark.parametrize("query", ["?suite=99", "?suite=x", "?what=bytes", "?regime=cold"])
 def test_a_malformed_address_is_noted(query):
-    assert "The address" in ask(query)["answer"]["texts"][ids.problem(ids.URL)]
+    assert "The address" in ask(query)["alerts"][ids.problem(ids.URL)]
 
 
 def test_the_lesson_asks_after_the_regime_that_the_table_shows_as_worst():
@@ -82,7 +83,7 @@ def test_the_lesson_asks_after_the_regime_that_the_table_shows_as_worst():
 
 def test_every_step_of_the_lesson_is_a_view():
     for step in steps(EVIDENCE, FORM):
-        assert ask(step.query)["answer"]["texts"][ids.problem(ids.URL)] == ""
+        assert ask(step.query)["alerts"][ids.problem(ids.URL)] == ""
 
 
 @settings(max_examples=100, deadline=None)
@@ -90,5 +91,5 @@ def test_every_step_of_the_lesson_is_a_view():
 def test_anything_sent_is_answered(changes, query):
     for request in ({"changes": changes, "settings": query}, changes, query):
         answer = PAGE.respond(request)
-        assert set(answer["charts"]) == set(PAGE.charts)
-        json.dumps(answer["answer"])
+        assert set(answer) == {"query", "alerts", "view"}
+        json.loads(answer["view"] or "{}", parse_constant=pytest.fail)  # a browser knows no NaN

@@ -1,3 +1,4 @@
+import json
 import re
 
 import pytest
@@ -29,10 +30,9 @@ def post(client, body):
 
 @pytest.fixture(scope="module")
 def body():
-    outputs = [{"id": name, "property": "figure"} for name in ids.CHARTS] + [{"id": ids.ANSWER, "property": "data"}]
     return {
-        "output": "..time-chart.figure...bytes-chart.figure...roofline-chart.figure...answer.data..",
-        "outputs": outputs,
+        "output": "answer.data",
+        "outputs": {"id": ids.ANSWER, "property": "data"},
         "inputs": [{"id": ids.REQUEST, "property": "data", "value": {"changes": {"ops": 5}, "settings": ""}}],
         "changedPropIds": ["request.data"],
     }
@@ -64,8 +64,8 @@ def test_every_place_that_an_answer_writes_to_is_on_the_page(client, catalogue):
     }
     places = {ids.problem(control) for control in ids.PROBLEMS}
     places |= {ids.reading(control) for control in (ids.OPS, ids.SIZE, ids.OVERHEAD, ids.RATE)}
-    answer = respond({"changes": {"url": "?model=calibrated&launch=graph"}}, catalogue)["answer"]
-    places |= {ids.REASONS, *ids.WIDGETS, *answer["texts"], *answer["hidden"]}
+    view = json.loads(respond({"changes": {"url": "?model=calibrated&launch=graph"}}, catalogue)["view"])
+    places |= {*ids.WIDGETS, *view["texts"], *view["parts"], *view["hidden"]}
     assert {place for place in places if place not in layout and f'id="{place}"' not in page} == set()
 
 
@@ -78,7 +78,8 @@ def test_sliders_follow_the_hand(catalogue):
 def test_a_callback_answers_over_http(client, body):
     answer = post(client, body)
     assert answer.status_code == 200
-    assert answer.json["response"][ids.ANSWER]["data"]["texts"][ids.UNFUSED_TIME] == "220.3 us"
+    view = json.loads(answer.json["response"][ids.ANSWER]["data"]["view"])
+    assert view["texts"][ids.UNFUSED_TIME] == "220.3\N{NO-BREAK SPACE}\N{MICRO SIGN}s"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_a_hostile_value_is_answered_in_a_sentence(client, body, value):
     hostile = body | {"inputs": [{"id": ids.REQUEST, "property": "data", "value": value}]}
     answer = post(client, hostile)
     assert answer.status_code == 200
-    assert any(answer.json["response"][ids.ANSWER]["data"]["texts"].values())
+    assert any(answer.json["response"][ids.ANSWER]["data"]["alerts"].values())
 
 
 @pytest.mark.parametrize("junk", [None, 7, [], {}, {"output": "nowhere.children", "inputs": [], "changedPropIds": []}])

@@ -23,6 +23,7 @@ from fusesim.machine import EFFECTS
 
 pytestmark = pytest.mark.browser
 
+UNSET = str.maketrans("\N{NO-BREAK SPACE}\N{MICRO SIGN}", " u")  # figures as the library writes them
 READY = """
 const shown = document.getElementById('speedup');
 return shown !== null && shown.textContent !== ''
@@ -48,7 +49,7 @@ class Page:
         return wait.until(lambda _: condition(), message)
 
     def text(self, place):
-        return self.browser.find_element(By.ID, place).get_attribute("textContent")
+        return self.browser.find_element(By.ID, place).get_attribute("textContent").translate(UNSET)
 
     def shows(self, **expected):
         wanted = {getattr(ids, name): text for name, text in expected.items()}

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.browser
 PAGES = ("roofline", "plans", "program", "accuracy", "devices")
 SAMPLE = Path(fields.__file__).parent / "data" / "samples" / "decode.json.gz"
 SIZES = {"phone": (360, 740), "desktop": (1440, 900)}
+UNSET = str.maketrans("\N{NO-BREAK SPACE}\N{MICRO SIGN}", " u")  # figures as the library writes them
 AXE = """
 const done = arguments[arguments.length - 1];
 axe.run(document, {resultTypes: ['violations']}).then((found) => done(found.violations
@@ -57,7 +58,7 @@ class Page:
         return self.browser.find_element(By.CSS_SELECTOR, selector)
 
     def text(self, place):
-        return self.script("return document.getElementById(arguments[0]).textContent", place)
+        return self.script("return document.getElementById(arguments[0]).textContent", place).translate(UNSET)
 
     def click(self, selector):
         part = self.find(selector)
