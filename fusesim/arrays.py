@@ -137,6 +137,21 @@ def smaller(first: Numbers, second: Numbers) -> Numbers:
     return np.minimum(first, second)
 
 
+def share(part: Numbers, total: Numbers) -> Numbers:
+    """Return a part over its total; of nothing no part.
+
+    Examples
+    --------
+    >>> share(1.0, 4.0), share(0.0, 0.0)
+    (0.25, 0.0)
+    """
+    if np.all(total):
+        return part / total
+    return np.divide(part, total, out=np.zeros(np.broadcast_shapes(np.shape(part), np.shape(total))), where=total != 0)[
+        ()
+    ]
+
+
 def plain(value: Any) -> Any:
     """Return what JSON can hold: arrays as lists, unknown (NaN) and unbounded as None."""
     if isinstance(value, np.ndarray):

@@ -161,7 +161,9 @@ class Builder:
                 dtype = "fp32"
         if attrs.pop("over", False):
             target = inputs[0]
-            result = self.tensor(shape, target.dtype, stem=kind, strides=target.strides, of=target)
+            result = self.tensor(
+                shape, target.dtype, stem=kind, strides=target.strides, of=target, offset=target.offset
+            )
             self.node(kind, inputs, [result], scalar=scalar, over=target.name, **attrs)
             return result
         result = self.tensor(shape, dtype, stem=kind, strides=common_strides(shape, inputs))
@@ -324,7 +326,7 @@ class Builder:
         strides = viewed_strides(x, tuple(shape))
         if strides is None:
             return self.view(self.copy(x), shape)
-        made = self.tensor(shape, x.dtype, stem="view", strides=strides, of=x)
+        made = self.tensor(shape, x.dtype, stem="view", strides=strides, of=x, offset=x.offset)
         self.node("view", [x], [made])
         return made
 
@@ -334,7 +336,7 @@ class Builder:
         if sorted(order) != list(range(len(x.shape))):
             raise GraphError(f"permute: {order} is no order of the dimensions of {x.name} {x.shape}")
         shape, strides = (tuple(values[dim] for dim in order) for values in (x.shape, x.strides))
-        made = self.tensor(shape, x.dtype, stem="permute", strides=strides, of=x)
+        made = self.tensor(shape, x.dtype, stem="permute", strides=strides, of=x, offset=x.offset)
         self.node("permute", [x], [made], order=tuple(order))
         return made
 
@@ -354,17 +356,18 @@ class Builder:
         strides = tuple(
             0 if before == 1 and size != 1 else step for before, size, step in zip(old, shape, strides, strict=True)
         )
-        made = self.tensor(shape, x.dtype, stem="expand", strides=strides, of=x)
+        made = self.tensor(shape, x.dtype, stem="expand", strides=strides, of=x, offset=x.offset)
         self.node("expand", [x], [made])
         return made
 
     def slice(self, x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
         """Look at a part of a dimension."""
         dim = self._dim(x, dim)
-        size = len(range(*slice(start, stop, step).indices(x.shape[dim])))
+        places = range(*slice(start, stop, step).indices(x.shape[dim]))
         shape, strides = list(x.shape), list(x.strides)
-        shape[dim], strides[dim] = size, strides[dim] * step
-        made = self.tensor(shape, x.dtype, stem="slice", strides=strides, of=x)
+        shape[dim], strides[dim] = len(places), strides[dim] * step
+        offset = x.offset + places.start * x.strides[dim] * bool(places)
+        made = self.tensor(shape, x.dtype, stem="slice", strides=strides, of=x, offset=offset)
         self.node("slice", [x], [made], dim=dim, start=start)
         return made
 
@@ -372,7 +375,10 @@ class Builder:
         """Look at one place of a dimension."""
         dim = self._dim(x, dim)
         shape, strides = (tuple(v for at, v in enumerate(values) if at != dim) for values in (x.shape, x.strides))
-        made = self.tensor(shape, x.dtype, stem="select", strides=strides, of=x)
+        if not isinstance(place, int) or not -x.shape[dim] <= place < x.shape[dim]:
+            raise GraphError(f"select: dimension {dim} of {x.name} {x.shape} has no place {place}")
+        offset = x.offset + place % x.shape[dim] * x.strides[dim]
+        made = self.tensor(shape, x.dtype, stem="select", strides=strides, of=x, offset=offset)
         self.node("select", [x], [made], dim=dim, place=place)
         return made
 

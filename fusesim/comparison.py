@@ -47,8 +47,11 @@ class Comparison:
 
     @property
     def speedup(self) -> float:
-        """Unfused over fused."""
-        return float(self.unfused.time / self.fused.time)
+        """Unfused over fused; 1 where nothing runs on either side, infinite where fusing leaves nothing to run."""
+        before, after = float(self.unfused.time), float(self.fused.time)
+        if after:
+            return before / after
+        return math.inf if before else 1.0
 
     @property
     def saving_interval(self) -> tuple[float, float]:
@@ -66,11 +69,9 @@ class Comparison:
         larger = self.larger
 
         def gain(factor: float) -> float:
-            other = larger(factor)
-            return other.saving / max(float(other.unfused.time), float(other.fused.time))
+            return _gain(larger(factor))
 
-        now = self.saving / max(float(self.unfused.time), float(self.fused.time))
-        return find_flip(gain, now, self.dimension)
+        return find_flip(gain, _gain(self), self.dimension)
 
     def break_even_calls(self, compile_seconds: float | None = None) -> float:
         """Return after how many calls compiling the fused side has paid for itself; infinite where it never does.
@@ -110,6 +111,12 @@ class Comparison:
         """Return one line."""
         times = f"{self.unfused.time * 1e6:.4g} us -> {self.fused.time * 1e6:.4g} us"
         return f"<Comparison {self.graph.name} on {self.device.id}: {times}, {self.speedup:.2f}x>"
+
+
+def _gain(compared: Comparison) -> float:
+    """Return the saving over the longer of the two times."""
+    longer = max(float(compared.unfused.time), float(compared.fused.time))
+    return compared.saving / longer if longer else 0.0
 
 
 def joined(first: Any, second: Any, shared: float) -> float:

@@ -61,7 +61,7 @@ def decompose(graph: Graph, kinds: Iterable[str] | None = None) -> Graph:
     last: dict[str, str] = {}
     for node in graph.nodes:
         start = len(b.nodes)
-        rule = wanted.get(node.kind) if len(node.outputs) <= RESULTS.get(node.kind, 1) else None
+        rule = wanted.get(node.kind) if _written_out(graph, node) else None
         made = rule(b, node, [graph.tensors[name] for name in node.inputs]) if rule else None
         if made is None:
             b.nodes.append(node)
@@ -75,6 +75,12 @@ def decompose(graph: Graph, kinds: Iterable[str] | None = None) -> Graph:
 
 RESULTS: Final = {"layer_norm": 3, "rms_norm": 2, "nll_loss": 2, "dropout": 2}
 """Results that a rule can give where a backward pass keeps more than one; an op that makes more stays whole."""
+
+
+def _written_out(graph: Graph, node: Node) -> bool:
+    """Return whether an op makes values, and no more results than a rule gives."""
+    values = any(graph.tensors[name].elements for name in node.outputs)
+    return values and len(node.outputs) <= RESULTS.get(node.kind, 1)
 
 
 def _adopt(b: Builder, node: Node, made: Sequence[Tensor], start: int) -> None:
@@ -183,7 +189,7 @@ def _batch_norm(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Te
 def _nll_loss(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Tensor] | None:
     """Minus the values at the targets, their mean; targets that are ignored count neither here nor there."""
     values, target = inputs
-    if len(values.shape) != 2 or node.attr("reduction", "mean") != "mean":  # noqa: PLR2004 - rows of classes
+    if len(values.shape) != 2 or b.tensors[node.outputs[0]].shape:  # noqa: PLR2004 - rows of classes, to one mean
         return None
     counted = b.op("ne", target, scalar=node.attr("ignore_index", IGNORED))
     place = b.op("where", counted, target, scalar=0)

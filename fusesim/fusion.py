@@ -58,7 +58,7 @@ class FusionPlan:
 
     def external_outputs(self, group: Group) -> tuple[str, ...]:
         """Return the tensors of a group that others read or that the graph returns."""
-        own, kept, readers = set(group.nodes), self._kept, self._readers
+        own, kept, readers = set(group.nodes), self.graph.kept, self._readers
         return tuple(
             name
             for node in self.nodes(group)
@@ -66,10 +66,10 @@ class FusionPlan:
             if name in kept or not own.issuperset(readers.get(name, ()))
         )
 
-    @cached_property
-    def _kept(self) -> frozenset[str]:
-        """The tensors that the graph returns, views seen through."""
-        return frozenset(self.graph.base(name) for name in self.graph.outputs)
+    def idle(self, group: Group) -> bool:
+        """Return whether a group makes no value: its tensors have no elements, and nothing is launched for it."""
+        tensors = self.graph.tensors
+        return not any(tensors[name].elements for node in self.nodes(group) for name in node.outputs)
 
     @cached_property
     def _readers(self) -> dict[str, tuple[str, ...]]:

@@ -73,7 +73,8 @@ class Graph:
     nodes : tuple of Node
         The ops, in an order in which they can run.
     inputs, outputs : tuple of str
-        Tensors that exist before, parameters included, and that must exist after.
+        Tensors that exist before, parameters included, and that must exist after. Where no output is named, what ops
+        make and nobody reads is one.
     parameters : frozenset of str
         Those inputs that do not change from call to call.
     name : str
@@ -99,8 +100,12 @@ class Graph:
     held: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the whole."""
+        """Check the whole; name the outputs where nobody did."""
         check_order(self)
+        if not self.outputs:
+            read = {name for node in self.nodes for name in node.inputs}
+            ends = (node.outputs for node in self.nodes if not read.intersection(node.outputs))
+            object.__setattr__(self, "outputs", tuple(name for names in ends for name in names))
         for node in self.nodes:
             check_shapes(node, [self.tensors[name] for name in node.inputs], [self.tensors[n] for n in node.outputs])
 
@@ -163,29 +168,57 @@ class Graph:
         return {}
 
     @cached_property
-    def predecessors(self) -> dict[str, tuple[str, ...]]:
-        """The paid ops that each paid op waits for, seen through views, and those whose input it overwrites."""
-        found: dict[str, tuple[str, ...]] = {}
-        writers: dict[str, str] = {}
-        readers: dict[str, list[str]] = {}
+    def kept(self) -> frozenset[str]:
+        """The tensors that are written whoever reads them, views seen through.
+
+        What is returned, what an op writes last over an input, and what an op makes of which nobody reads anything:
+        it runs for that.
+        """
+        over = {node.attr("over") for node in self.paid_nodes}
+        found = {self.base(name) for name in self.outputs}
+        wanted = found | {self.base(name) for node in self.paid_nodes for name in node.inputs}
         for node in self.paid_nodes:
-            before: dict[str, None] = {}
+            unread = not wanted.intersection(node.outputs)
+            found.update(name for name in node.outputs if unread or (self._changes_input(name) and name not in over))
+        return frozenset(found)
+
+    def _changes_input(self, name: str) -> bool:
+        """Return whether a tensor lives in an input's memory."""
+        tensor = self.tensors[name]
+        return tensor.is_view and tensor.storage in self._given
+
+    @cached_property
+    def _given(self) -> frozenset[str]:
+        """The inputs."""
+        return frozenset(self.inputs)
+
+    @cached_property
+    def waits(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Of each paid op those whose results it reads, views seen through, and those that read what it overwrites."""
+        found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        writers: dict[str, str] = {}
+        readers: dict[str, dict[str, None]] = {}
+        for node in self.paid_nodes:
+            makers: dict[str, None] = {}
             for name in node.inputs:
                 producer = self.producers.get(self.base(name))
-                if producer is not None:
-                    before[producer.name] = None
-                writer = writers.get(self.tensors[name].storage)
-                if writer is not None:
-                    before[writer] = None
-                readers.setdefault(self.tensors[name].storage, []).append(node.name)
+                storage = self.tensors[name].storage
+                makers.update(dict.fromkeys([producer.name] if producer is not None else []))
+                makers.update(dict.fromkeys([writers[storage]] if storage in writers else []))
+                readers.setdefault(storage, {})[node.name] = None
+            before: dict[str, None] = {}
             for name in node.outputs:
-                tensor = self.tensors[name]
-                if tensor.is_view:
-                    before.update(dict.fromkeys(reader for reader in readers.get(tensor.storage, ())))
-                    writers[tensor.storage] = node.name
+                if self.tensors[name].is_view:
+                    before.update(readers.get(self.tensors[name].storage, {}))
+                    writers[self.tensors[name].storage] = node.name
             before.pop(node.name, None)
-            found[node.name] = tuple(before)
+            found[node.name] = tuple(makers), tuple(before)
         return found
+
+    @cached_property
+    def predecessors(self) -> dict[str, tuple[str, ...]]:
+        """The paid ops that each paid op waits for, seen through views, and those whose input it overwrites."""
+        return {name: tuple(dict.fromkeys((*makers, *readers))) for name, (makers, readers) in self.waits.items()}
 
     def edges(self) -> tuple[Edge, ...]:
         """Return every tensor's way from who makes it to who reads it, views seen through. [B]."""

@@ -7,6 +7,7 @@ and b1 -> b2, the groups {a1, b2} and {b1, a2} are each convex and deadlock.
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING
 
 from fusesim.errors import InputError, PlanError
@@ -165,21 +166,25 @@ def ordered(topo: Topology, masks: Sequence[int]) -> tuple[list[int], list[int]]
 
     The second list is empty unless sets wait for each other. Ops in none of the sets are taken to have run.
     """
-    waiting = dict(enumerate(sorted(masks, key=lambda mask: mask & -mask)))
-    present = 0
-    for mask in masks:
-        present |= mask
-    needs = {key: topo.reach(mask, topo.preds) & present & ~mask for key, mask in waiting.items()}
-    done = 0
+    sets = sorted(masks, key=lambda mask: mask & -mask)
+    owner = {place: key for key, mask in enumerate(sets) for place in bits(mask)}
+    needs = [{owner[place] for place in bits(topo.reach(mask, topo.preds) & ~mask) if place in owner} for mask in sets]
+    users: list[list[int]] = [[] for _ in sets]
+    for key, waited in enumerate(needs):
+        for other in waited:
+            users[other].append(key)
+    left = [len(waited) for waited in needs]
+    ready = [key for key, count in enumerate(left) if not count]
     found = []
-    while waiting:
-        ready = next((key for key in waiting if not needs[key] & ~done), None)
-        if ready is None:
-            break
-        mask = waiting.pop(ready)
-        found.append(mask)
-        done |= mask
-    return found, list(waiting.values())
+    while ready:
+        key = heapq.heappop(ready)
+        found.append(key)
+        for user in users[key]:
+            left[user] -= 1
+            if not left[user]:
+                heapq.heappush(ready, user)
+    done = set(found)
+    return [sets[key] for key in found], [mask for key, mask in enumerate(sets) if key not in done]
 
 
 def cycle(topo: Topology, masks: Sequence[int]) -> list[int]:

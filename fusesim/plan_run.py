@@ -107,20 +107,22 @@ class PlanRun:
     @property
     def host_time(self) -> float:
         """Time that the host needs to issue it all. [s]."""
-        if self.settings.mode == "graph":
+        if self.settings.mode == "graph" or not self.kernels_run:
             return 0.0
         return self.settings.interval * (1.0 if self.settings.per_call else self.kernels)
 
     @cached_property
     def time(self) -> float:
-        """Time of the plan in its launch mode. [s]."""
+        """Time of the plan in its launch mode; where no kernel runs, none: nothing is issued or waited for. [s]."""
         own = self.settings
+        if not self.kernels_run:
+            return 0.0
         if own.mode == "graph":
             return self.device_time + own.replay
         if own.mode == "stream":
             return max(self.device_time, self.host_time)
         spans = self.timeline()
-        return own.idle + (spans[-1].end if spans else 0.0)
+        return own.idle + spans[-1].end
 
     def timeline(self) -> tuple[Span, ...]:
         """Return when each kernel runs, from idle: none before the host has issued it and the one before has ended."""
@@ -162,7 +164,8 @@ class PlanRun:
     @property
     def launch_time(self) -> float:
         """Floors, and the share of a replay or the wait from idle. [s]."""
-        return sum(kernel.time.floor for kernel in self.kernels_run) + self.settings.replay + self.settings.idle
+        once = self.settings.replay + self.settings.idle if self.kernels_run else 0.0
+        return sum(kernel.time.floor for kernel in self.kernels_run) + once
 
     @property
     def memory_time(self) -> float:
@@ -297,8 +300,8 @@ class TextbookRun:
 
     @property
     def kernels(self) -> float:
-        """One kernel for each group."""
-        return float(len(self.plan.groups))
+        """One kernel for each group that makes a value."""
+        return float(sum(not self.plan.idle(group) for group in self.plan.groups))
 
     @cached_property
     def bytes_read(self) -> float:
@@ -330,7 +333,7 @@ class TextbookRun:
     @property
     def launch_time(self) -> float:
         """Launches. [s]."""
-        return self.kernels * self.overhead + self.once
+        return self.kernels * self.overhead + (self.once if self.kernels else 0.0)
 
     @property
     def memory_time(self) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from fusesim import units
-from fusesim.arrays import frozen, plain, spread, whole
+from fusesim.arrays import frozen, plain, share, spread, whole
 from fusesim.errors import InputError
 from fusesim.explain import chain_sentences
 
@@ -140,13 +140,13 @@ class Price:
 
     @property
     def arithmetic_intensity(self) -> Numbers:
-        """FLOP per byte moved. [FLOP/B]."""
-        return self.flops / self.bytes_moved
+        """FLOP per byte moved, 0 where nothing is. [FLOP/B]."""
+        return share(self.flops, self.bytes_moved)
 
     @property
     def launch_share(self) -> Numbers:
-        """Launches alone over the whole time."""
-        return self.launch_time / self.time
+        """Launches alone over the whole time, 0 where nothing runs."""
+        return share(self.launch_time, self.time)
 
     @property
     def bound(self) -> Any:

@@ -4,7 +4,7 @@ A `Part` is a loop nest: ops of one space. Rules, on shapes alone (`fusesim.temp
 
 - Pointwise ops share a loop when they make the same number of values, through reshapes too; operands broadcast. A
   smaller op joins when the loop needs its value in place (it is computed again per place), or when it takes a part of
-  what the loop makes.
+  what the loop makes. An op of no values fits any loop.
 - Reductions share a loop when they reduce the same runs of the same dimensions. Pointwise ops before them, on the
   whole space, and after them, on a value per row or on the whole space again, join; what comes after a reduction has a
   higher level, and a row that does not stay on chip is read again per level.
@@ -178,7 +178,7 @@ def _pointwise(topo: Topology, mask: int) -> Part | str:
         reason = _table_inside(topo, item, inside, factors)
         if reason:
             return reason
-        if item.elements == space:
+        if item.elements in {space, 0}:
             continue
         if any(read.moved or cut >> read.producer & 1 for read in inside):
             cut |= 1 << place
@@ -231,7 +231,7 @@ def _rows(topo: Topology, mask: int, first: Item) -> Part | str:
             continue
         if item.elements == rows * length:
             whole[place] = levels[place]
-        elif not behind and item.elements != rows:
+        elif not behind and item.elements not in {rows, 0}:
             factor = _small_factor(topo, item, mask, rows * length)
             if factor is None:
                 return (

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from fusesim.spaces import Part, loops
+from fusesim.tensor import disjoint
 from fusesim.topology import bits, broadcast_runs
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _shape_of(topo: Topology, mask: int) -> Shape:
     if lone is not None:
         other = next((item for item in items if item is not lone), lone)
         return Shape("", (), f"{other.name} and {lone.name}: {lone.kind} is a kernel of its own")
-    overwrites = _overwrites(items)
+    overwrites = _overwrites(topo, items) if len(items) > 1 else ""
     if overwrites:
         return Shape("", (), overwrites)
     if anchors:
@@ -88,17 +89,18 @@ def _lone(item: Item, anchors: list[Item]) -> bool:
     return not (item.kind == "batch_norm" and len(anchors) == 1 and anchors[0].role == "conv")
 
 
-def _overwrites(items: list[Item]) -> str:
+def _overwrites(topo: Topology, items: list[Item]) -> str:
     """Return why an op may not write over what the group reads elsewhere, else nothing."""
     for item in items:
         if not item.over or not item.reads:
             continue
-        target = item.reads[0]
+        target = topo.looks[item.reads[0].name]
         for other in items:
             for read in other.reads:
-                if other is item and read.name == target.name:
+                look = topo.looks[read.name]
+                if look.storage != target.storage or (other is item and look is target):
                     continue  # a value that a thread reads where it writes, also through a view
-                if read.base == target.base and (read.moved or read.shape != target.shape):
+                if (read.moved or read.shape != target.shape) and not disjoint(look, target):
                     return f"{other.name} and {item.name}: {item.name} writes over {read.name} while it is still read"
     return ""
 

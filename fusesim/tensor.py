@@ -130,6 +130,41 @@ def permuted_dense(tensor: Tensor) -> bool:
     return True
 
 
+def disjoint(one: Tensor, other: Tensor) -> bool:
+    """Return whether two tensors of one memory surely share no byte of it.
+
+    Notes
+    -----
+    A byte is shared where a sum of steps, as many of each stride as either tensor allows, leads from the start of one
+    to that of the other. Interleaved halves of a row have none; where too many steps would have to be tried the answer
+    is no.
+    """
+    if not one.elements or not other.elements:
+        return True
+    spans: dict[int, tuple[int, int]] = {1: (1 - other.itemsize, one.itemsize - 1)}
+    for tensor, sign in ((one, 1), (other, -1)):
+        for size, stride in zip(tensor.shape, tensor.strides, strict=True):
+            low, high = spans.get(stride * tensor.itemsize, (0, 0))
+            more = sign * (size - 1)
+            spans[stride * tensor.itemsize] = min(low, low + more), max(high, high + more)
+    away = other.offset * other.itemsize - one.offset * one.itemsize
+    return not _reachable(away, sorted(((step, *span) for step, span in spans.items() if step), reverse=True))
+
+
+MOST_TRIED: Final = 4
+"""Numbers of steps of one stride that are tried; nested strides need two."""
+
+
+def _reachable(away: int, spans: Sequence[tuple[int, int, int]]) -> bool:
+    """Return whether steps within spans, larger strides first, may add up to a distance."""
+    if not spans:
+        return away == 0
+    (step, low, high), rest = spans[0], spans[1:]
+    least, most = (sum(stride * span[side] for stride, *span in rest) for side in (0, 1))
+    first, last = max(low, -((most - away) // step)), min(high, (away - least) // step)
+    return last - first >= MOST_TRIED or any(_reachable(away - step * k, rest) for k in range(first, last + 1))
+
+
 def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
     """Return the common shape of operands: aligned at the last dimension, ones stretch.
 

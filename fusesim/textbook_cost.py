@@ -73,8 +73,10 @@ class TextbookCost:
         Notes
         -----
         launch + max(bytes / bandwidth, arithmetic / rate). Rows that are worked on as a whole, a block each, draw
-        only as much bandwidth as their share of the multiprocessors.
+        only as much bandwidth as their share of the multiprocessors. What moves no byte is not launched.
         """
+        if not work.bytes:
+            return 0.0
         memory = work.bytes / self.bandwidth / self._busy(work)
         plain = work.flops / self.flop_rate if self.flop_rate > 0 else 0.0
         matrix = 0.0

@@ -104,9 +104,10 @@ class Topology:
         self.index = {name: place for place, name in enumerate(self.names)}
         self.everything = (1 << len(nodes)) - 1
         self.preds = [self._set(graph.predecessors[name]) for name in self.names]
-        self.succs = _reversed(self.preds)
-        self.ancestors = _closure(self.preds, range(len(nodes)))
-        self.descendants = _closure(self.succs, reversed(range(len(nodes))))
+        self.succs = successors_of(self.preds)
+        self.ancestors = closure(self.preds, range(len(nodes)))
+        self.descendants = closure(self.succs, reversed(range(len(nodes))))
+        self.looks = graph.tensors
         self.tensors: list[str] = []
         self.sizes: list[int] = []
         self._bases: dict[str, int] = {}
@@ -117,9 +118,8 @@ class Topology:
             for read in reads[-1]:
                 readers[read.base] = readers.get(read.base, 0) | 1 << place
         self.readers = readers
-        kept = {graph.base(name) for name in graph.outputs}
         self.items = [
-            _item(graph, node, found, tuple(self._write(graph, name, kept) for name in node.outputs))
+            _item(graph, node, found, tuple(self._write(graph, name) for name in node.outputs))
             for node, found in zip(nodes, reads, strict=True)
         ]
         self.roles: dict[str, int] = {}
@@ -158,10 +158,10 @@ class Topology:
             chosen=chosen,
         )
 
-    def _write(self, graph: Graph, name: str, kept: set[str]) -> Write:
+    def _write(self, graph: Graph, name: str) -> Write:
         """Describe one result."""
         base = self._base(graph, name)
-        return Write(base, graph.tensors[name].bytes, self.readers.get(base, 0), name in kept)
+        return Write(base, graph.tensors[name].bytes, self.readers.get(base, 0), name in graph.kept)
 
     def mask(self, names: Iterable[str]) -> int:
         """Return ops as a set.
@@ -330,7 +330,7 @@ def _moved(graph: Graph, name: str) -> bool:
     return False
 
 
-def _reversed(before: Sequence[int]) -> list[int]:
+def successors_of(before: Sequence[int]) -> list[int]:
     """Turn predecessors into successors."""
     after = [0] * len(before)
     for place, mask in enumerate(before):
@@ -339,7 +339,7 @@ def _reversed(before: Sequence[int]) -> list[int]:
     return after
 
 
-def _closure(near: Sequence[int], order: Iterable[int]) -> list[int]:
+def closure(near: Sequence[int], order: Iterable[int]) -> list[int]:
     """Return everything that each op can reach, given an order in which what it reaches comes first."""
     found = [0] * len(near)
     for place in order:

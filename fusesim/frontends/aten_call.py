@@ -96,8 +96,8 @@ def _number(value: Any) -> bool:
 
 
 def dims_of(x: Tensor, dim: Any) -> tuple[int, ...]:
-    """Return dimensions counted from the front; all where none are given."""
+    """Return dimensions counted from the front; all where none are given, none of a single value's."""
     rank = len(x.shape)
-    if dim is None or (isinstance(dim, list | tuple) and not dim):
+    if not rank or dim is None or (isinstance(dim, list | tuple) and not dim):
         return tuple(range(rank))
-    return tuple(sorted(place % rank if rank else 0 for place in (dim if isinstance(dim, list | tuple) else [dim])))
+    return tuple(sorted(place % rank for place in (dim if isinstance(dim, list | tuple) else [dim])))

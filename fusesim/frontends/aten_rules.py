@@ -75,7 +75,8 @@ def _along(call: Call) -> None:
     """Ops along one dimension."""
     x = call["self"]
     outs = list(range(len(call.outs)))
-    call.emit("glu" if call.name == "glu" else "cumsum", [x], outs, dims=dims_of(x, call["dim"]))
+    kind = "glu" if call.name == "glu" else "cumsum" if x.shape else "copy"
+    call.emit(kind, [x], outs if x.shape else None, dims=dims_of(x, call["dim"]) or None)
 
 
 @rule("mse_loss")

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fusesim.fusion import FusionPlan, Group
+from fusesim.legality import ordered
+from fusesim.topology import topology
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +38,13 @@ def as_plan(source: Graph, form: Graph, loops: Sequence[Loop]) -> FusionPlan:
     FusionPlan
         A partition of `form` with copies of ops that several kernels compute.
     """
-    first = _first_kernels(form, loops)
+    first = _first_kernels(loops)
+    looks = _views_of(form)
     tensors = dict(form.tensors)
     changes: list[Change] = []
     named: list[list[str]] = []
     for place, loop in enumerate(loops):
-        names, made = _kernel(form, loop, place, first, tensors)
+        names, made = _kernel(form, loop, place, (first, looks), tensors)
         named.append(names)
         changes.extend(made)
     graph = _spliced(form, changes, tensors)
@@ -49,36 +52,50 @@ def as_plan(source: Graph, form: Graph, loops: Sequence[Loop]) -> FusionPlan:
     return FusionPlan(graph=graph, groups=tuple(_ordered(graph, groups)), strategy="inductor", source=source)
 
 
-def _first_kernels(form: Graph, loops: Sequence[Loop]) -> dict[str, int]:
+def _first_kernels(loops: Sequence[Loop]) -> dict[str, int]:
     """Return the kernel that computes each op without a copy: the one that stores it, else the first that needs it."""
-    owner = {root: place for place, loop in enumerate(loops) for root in loop.roots}
     first: dict[str, int] = {}
-    for node in form.paid_nodes:
-        places = [place for place, loop in enumerate(loops) if node.name in loop.cone]
-        if places:
-            first[node.name] = owner.get(node.name, places[0])
+    for place, loop in enumerate(loops):
+        for name in loop.cone:
+            first.setdefault(name, place)
+    first.update((root, place) for place, loop in enumerate(loops) for root in loop.roots)
     return first
 
 
+def _views_of(form: Graph) -> dict[str, list[Node]]:
+    """Return the views of each tensor, views of views among them."""
+    found: dict[str, list[Node]] = {}
+    for node in form.nodes:
+        if node.family == "view":
+            found.setdefault(form.base(node.inputs[0]), []).append(node)
+    return found
+
+
 def _kernel(
-    form: Graph, loop: Loop, place: int, first: dict[str, int], tensors: dict[str, Tensor]
+    form: Graph,
+    loop: Loop,
+    place: int,
+    known: tuple[dict[str, int], dict[str, list[Node]]],
+    tensors: dict[str, Tensor],
 ) -> tuple[list[str], list[Change]]:
-    """Return the names of a kernel's ops and what has to change in the graph for it; tensors of copies are added."""
+    """Return the names of a kernel's ops and what has to change in the graph for it; tensors of copies are added.
+
+    `known` are the kernels that compute without a copy, and the views of each tensor.
+    """
+    first, looks = known
     renamed: dict[str, str] = {}
     names: list[str] = []
     changes: list[Change] = []
-    for node in form.nodes:
-        if node.family == "view":
-            if node.inputs[0] in renamed:
-                changes.append((node, _copied(node, renamed, tensors, place)))
-            continue
-        if node.name not in loop.cone:
-            continue
+    for node in sorted((form.by_name[name] for name in loop.cone), key=lambda node: form.index[node.name]):
         if first[node.name] != place:
-            changes.append((node, _copied(node, renamed, tensors, place)))
-        elif any(name in renamed for name in node.inputs):
+            copy = _copied(node, renamed, tensors, place)
+            views = [view for name in node.outputs for view in looks.get(name, ())]
+            changes += [(node, copy), *((view, _copied(view, renamed, tensors, place)) for view in views)]
+            names.append(copy.name)
+            continue
+        names.append(node.name)
+        if any(name in renamed for name in node.inputs):
             changes.append((node, replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))))
-        names.append(node.name if first[node.name] == place else changes[-1][1].name)
     return names, changes
 
 
@@ -116,17 +133,7 @@ def _spliced(form: Graph, changes: Sequence[Change], tensors: dict[str, Tensor])
 
 def _ordered(graph: Graph, groups: list[Group]) -> list[Group]:
     """Return the groups in an order in which they can run."""
-    owner = {name: place for place, group in enumerate(groups) for name in group.nodes}
-    waits: list[set[int]] = [
-        {owner[b] for n in group.nodes for b in graph.predecessors[n] if b in owner and owner[b] != place}
-        for place, group in enumerate(groups)
-    ]
-    done: set[int] = set()
-    order: list[Group] = []
-    while len(order) < len(groups):
-        left = [k for k in range(len(groups)) if k not in done]
-        ready = [k for k in left if waits[k] <= done] or left
-        best = min(ready, key=lambda k: graph.index[groups[k].nodes[0]])
-        done.add(best)
-        order.append(groups[best])
-    return order
+    topo = topology(graph)
+    by_mask = {topo.mask(group.nodes): group for group in groups}
+    sets, stuck = ordered(topo, list(by_mask))
+    return [by_mask[mask] for mask in (*sets, *stuck)]

@@ -1,9 +1,4 @@
-"""Groups while they are being merged: what each still waits for, so that no merge makes two groups wait for each other.
-
-Merging two groups closes a circle exactly when a way leads from one to the other through a third. Each group keeps
-the ops that its own lead to; a merge unites two of these and adds them to all groups that lead there, so a check looks
-at direct neighbours only.
-"""
+"""Groups of a graph's ops while they are being merged, by what merging saves."""
 
 from __future__ import annotations
 
@@ -11,6 +6,7 @@ import heapq
 import math
 from typing import TYPE_CHECKING, Final
 
+from fusesim.strategies.partition import Partition
 from fusesim.templates import shape_of
 from fusesim.topology import bits
 
@@ -24,70 +20,14 @@ LEAST: Final = 1e-13
 """A saving below which two prices are the same but for rounding. [s]."""
 
 
-class Quotient:
-    """A partition of a graph's ops into groups, by number; merging makes a new number."""
+class Quotient(Partition):
+    """A partition of a graph's ops."""
 
     def __init__(self, topo: Topology, groups: Iterable[int] = ()) -> None:
-        count = len(topo.names)
         self.topo = topo
-        self.owner = list(range(count))
-        self.masks = {place: 1 << place for place in range(count)}
-        self.after = dict(enumerate(topo.succs))
-        self.before = dict(enumerate(topo.preds))
-        self.reach = dict(enumerate(topo.descendants))
-        self._next = count
+        self._start(topo.preds, topo.succs, topo.ancestors, topo.descendants)
         for mask in groups:
             self.unite(mask)
-
-    def unite(self, mask: int) -> int:
-        """Merge all groups that a set of ops touches."""
-        first, *rest = dict.fromkeys(self.owner[place] for place in bits(mask))
-        for other in rest:
-            first = self.merge(first, other)
-        return first
-
-    def successors(self, group: int) -> dict[int, None]:
-        """Return the groups that wait for one directly."""
-        return dict.fromkeys(self.owner[place] for place in bits(self.after[group]))
-
-    def predecessors(self, group: int) -> dict[int, None]:
-        """Return the groups that one waits for directly."""
-        return dict.fromkeys(self.owner[place] for place in bits(self.before[group]))
-
-    def leads(self, group: int, other: int) -> bool:
-        """Return whether a way leads from one group to another."""
-        return bool(self.reach[group] & self.masks[other])
-
-    def blocked(self, one: int, other: int) -> bool:
-        """Return whether a way between two groups passes through a third."""
-        return self._around(one, other) or self._around(other, one)
-
-    def _around(self, start: int, end: int) -> bool:
-        """Return whether a way from one group to another passes through a third."""
-        target = self.masks[end]
-        if not self.reach[start] & target:
-            return False
-        return any(third != end and self.reach[third] & target for third in self.successors(start))
-
-    def merge(self, one: int, other: int) -> int:
-        """Put two groups into one and return its number."""
-        mask = self.masks.pop(one) | self.masks.pop(other)
-        made, self._next = self._next, self._next + 1
-        lead = (self.reach.pop(one) | self.reach.pop(other)) & ~mask
-        self.after[made] = (self.after.pop(one) | self.after.pop(other)) & ~mask
-        self.before[made] = (self.before.pop(one) | self.before.pop(other)) & ~mask
-        for place in bits(mask):
-            self.owner[place] = made
-        gained = lead | mask
-        for group, ahead in self.reach.items():
-            if ahead & mask:
-                self.reach[group] = ahead | gained
-        self.masks[made], self.reach[made] = mask, lead
-        return made
-
-    def groups(self) -> list[int]:
-        """Return the groups as sets of ops."""
-        return list(self.masks.values())
 
 
 def greedy(quotient: Quotient, price: Prices, partners: Callable[[Quotient, int], Iterable[int]]) -> None:

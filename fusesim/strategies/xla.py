@@ -74,7 +74,7 @@ def _epilogues(quotient: Quotient) -> None:
             user = only_user(topo, last)
             if user is None:
                 break
-            whole = quotient.masks[quotient.owner[place]] | 1 << user
+            whole = quotient.masks[quotient.owner[place]] | quotient.masks[quotient.owner[user]]
             if shape_of(topo, whole).reason or displaces_library(topo, whole) or topo.between(whole):
                 break
             quotient.unite(whole)

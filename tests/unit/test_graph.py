@@ -4,6 +4,7 @@ import pytest
 
 from fusesim.builder import Builder
 from fusesim.errors import GraphError, InputError
+from fusesim.fusion import FusionPlan, Group
 from fusesim.graph import Edge, Graph, Node
 from fusesim.tensor import Tensor, broadcast_shape, channels_last, permuted_dense, row_major
 
@@ -155,6 +156,33 @@ def test_who_overwrites_waits_for_who_reads():
     over = b.op("relu", x, over=True)
     b.output(read, over)
     assert b.graph().predecessors["relu"] == ("exp", "neg")
+
+
+def test_without_a_named_output_what_nobody_reads_is_one():
+    b = Builder()
+    x = b.op("exp", b.input(4))
+    b.op("neg", x)
+    b.op("abs", x)
+    made = b.graph()
+    assert made.outputs == ("neg", "abs")
+    alone = FusionPlan(graph=made, groups=(Group(nodes=("exp", "neg", "abs")),), strategy="by hand")
+    assert alone.external_outputs(alone.groups[0]) == ("neg", "abs")  # one kernel writes both
+
+
+def test_what_is_written_whoever_reads_it():
+    b = Builder()
+    x, y = b.input(4), b.input(4, name="y")
+    first = b.op("add", x, y, over=True)
+    b.op("relu", first, over=True)  # the last over x: the caller sees it
+    kept, mask = b.tensor((4,), "bf16", stem="dropout"), b.tensor((4,), "bool", stem="mask")
+    b.node("dropout", [y], [kept, mask])
+    b.op("exp", y)  # nobody reads it, and it runs
+    b.output(kept)
+    assert b.graph().kept == {
+        "relu",
+        "dropout",
+        "exp",
+    }  # not add, which relu overwrote; not a mask that nobody asked for
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,27 @@ def test_a_program_without_inputs_has_a_price(kind, launch):
         assert side.bytes_written == pytest.approx(4e6, abs=8)  # fp32; a compiler's rand also writes its seed
 
 
+@pytest.mark.parametrize("strategy", ["eager", "vertical", "inductor", "xla", "optimal"])
+def test_what_makes_no_value_launches_nothing_and_takes_no_time(strategy):
+    b = Builder()
+    b.output(b.softmax(b.input(4, 0)), b.op("relu", b.layer_norm(b.input(0, 8))))
+    made = planned(b.graph(), strategy)
+    for model, launch in (("textbook", "graph"), ("calibrated", "graph"), ("calibrated", "latency")):
+        found = price(made, model=model, launch=launch, path="inductor")
+        assert (found.kernels, found.time, found.launch_time, found.bytes_moved) == (0, 0, 0, 0)
+        assert (found.launch_share, found.arithmetic_intensity) == (0, 0)
+    result = fusesim.compare(b.graph(), fused=(strategy, "inductor"))
+    assert (result.saving, result.speedup) == (0, 1)
+    assert result.explain()
+
+
+def test_a_sum_of_nothing_is_a_kernel_that_writes_zeros():
+    b = Builder()
+    b.output(b.reduce("sum", b.input(4, 0)))
+    for strategy, path in (("eager", "torch"), ("inductor", "inductor")):
+        assert price(planned(b.graph(), strategy), path=path).kernels == 1
+
+
 def test_a_group_alone_costs_what_its_plan_does_with_cold_inputs():
     graph = patterns.add_rmsnorm(4096, 4096)
     names = tuple(node.name for node in graph.paid_nodes)

@@ -268,6 +268,12 @@ def test_xla_takes_library_epilogues_and_leaves_others():
     assert not together(product_with("sin", bias=False), "xla", "matmul", "sin")
 
 
+def test_xla_gives_an_addition_of_two_products_to_one_of_them():
+    b = Builder()  # an LSTM's gates: the input's product plus the state's
+    b.output(b.op("add", *(b.matmul(b.input(64, 64), b.parameter(64, 64)) for _ in range(2))))
+    assert groups(b.graph(), "xla") == {frozenset({"matmul", "add"}), frozenset({"matmul_1"})}
+
+
 def test_xla_shares_a_launch_between_independent_loops():
     assert len(plan(patterns.independent4(), "xla").groups) == 1
 
