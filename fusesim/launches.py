@@ -85,6 +85,7 @@ class Launch:
     steps: float = 1.0
     slots: float = 0.0
     special: float = 0.0
+    joined: float = 0.0
     serial: float = 0.0
     chain: float = 0.0
     code: float = 0.0
@@ -279,7 +280,8 @@ def _issue_times(launch: Launch, rates: Rates, machine: Machine) -> tuple[float,
     per_sm = math.ceil(launch.blocks / machine.sms)
     elements = launch.elements * per_sm / launch.blocks if launch.blocks else 0.0
     slots, fetched = launch.slots + rates.slots, fetch_factor(launch.code * INSTRUCTION)
-    issued = elements * slots * fetched + per_sm * launch.threads * launch.joins * rates.meeting
+    meeting = launch.joins * rates.meeting + launch.joined
+    issued = elements * slots * fetched + per_sm * launch.threads * meeting
     issue = issued / (machine.clock * machine.issue_per_clock * machine.issue_share)
     special = elements * launch.special / (machine.clock * machine.special_per_clock * machine.special_share)
     return issue, special
@@ -295,6 +297,10 @@ def _first_touch(launch: Launch, machine: Machine, served: Served) -> float:
 def _waves_time(launch: Launch, rates: Rates, machine: Machine, first: float) -> float:
     """Time of the rounds of blocks, each as long as one block alone; `first` is one wait for memory. [s]."""
     slots, fetched = launch.slots + rates.slots, fetch_factor(launch.code * INSTRUCTION)
-    alone = launch.chain * (slots * fetched + SPECIAL_ISSUE * launch.special) * rates.cycles / machine.clock
-    one = rates.block * launch.joins + (rates.step + rates.rounds * first) * launch.steps + alone
+    alone = launch.chain * (slots * fetched + SPECIAL_ISSUE * launch.special) + launch.joined
+    one = (
+        rates.block * launch.joins
+        + (rates.step + rates.rounds * first) * launch.steps
+        + alone * rates.cycles / machine.clock
+    )
     return wave_count(launch.blocks, machine.sms * launch.resident) * one

@@ -13,12 +13,30 @@ if TYPE_CHECKING:
 
     from fusesim.graph import Graph, Node
 
-WELFORD: Final = 15.0
-ONLINE_SLOTS: Final = 24.0
-"""Instructions per value that a running variance, and a running maximum with its sum of powers, take in a loop beyond
-those of plain reductions: a division each, and two powers. Compiled, a pass with running maximum and sum is a loop of
-32 to 35 instructions per value, one with a plain sum of 4 (Triton 3.6 for sm_90), some 17 beyond what is counted here;
-it takes as long as 24."""
+VARIANCES: Final = frozenset({"var", "var_mean"})
+
+UNROLLED: Final = 5
+RUNNING: Final = 3.0
+DIVIDING: Final = 17.0
+"""Instructions per value of a running variance beyond those of a plain sum. Up to this many steps the compiler writes
+the loop out, knows how many values have been seen, and divides by constants; where the last step is full as well, by
+the same for all threads, which costs nothing (Triton 3.6 for sm_90: 21, 6.5 and 3.6 instructions per value; a plain sum
+has 3.5)."""
+
+ONLINE_SLOTS: Final = 20.0
+"""Instructions per value of a running maximum with its sum of powers beyond those of plain reductions: two powers.
+Compiled, such a loop has 33 instructions per value, some 17 beyond what is counted here; it takes as long as 20."""
+
+JOINED: Final = 45.0
+JOINED_MAXIMUM: Final = 120.0
+JOINED_VARIANCE: Final = 250.0
+JOINED_EVEN: Final = 160.0
+"""Instructions of each thread after a loop, to join what its block has: a plain reduction, a maximum with its sum of
+powers, a variance, and one of threads that have seen as many values (five shuffles, shared memory, four shuffles;
+Triton 3.6 for sm_90, 512 threads)."""
+
+SHUFFLED: Final = 12.0
+"""Instructions of each thread to join what one warp has of a row: five shuffles."""
 
 
 def pass_levels(graph: Graph, nodes: Sequence[Node]) -> dict[str, int]:
@@ -89,13 +107,27 @@ def _cone(graph: Graph, nodes: Sequence[Node], ends: list[Node]) -> list[Node]:
     return list(found.values())
 
 
-def running_slots(graph: Graph, ops: Sequence[Node]) -> float:
-    """Return what running reductions of one pass issue per value beyond plain ones."""
+def running_slots(graph: Graph, ops: Sequence[Node], steps: float) -> float:
+    """Return what running reductions of one pass issue per value beyond plain ones, in a row of so many steps."""
+    variances, maxima, _ = _reductions(graph, ops)
+    running = 0.0 if steps.is_integer() else RUNNING if steps <= UNROLLED else DIVIDING
+    return running * variances + ONLINE_SLOTS * maxima
+
+
+def joining_slots(graph: Graph, ops: Sequence[Node], steps: float) -> float:
+    """Return what a thread issues after one pass to join its block's results."""
+    variances, maxima, plain = _reductions(graph, ops)
+    variance = JOINED_EVEN if steps.is_integer() else JOINED_VARIANCE
+    return variance * variances + JOINED_MAXIMUM * maxima + JOINED * plain
+
+
+def _reductions(graph: Graph, ops: Sequence[Node]) -> tuple[int, int, int]:
+    """Return how many variances, maxima with sums of powers, and plain reductions a pass has."""
     kinds = [node.kind for node in ops if node.family == "reduction"]
-    more = WELFORD * sum(kind in {"var", "var_mean"} for kind in kinds)
-    if "sum" in kinds and "amax" in kinds and _powers(graph, ops):
-        more += ONLINE_SLOTS
-    return more
+    variances = len({graph.base(node.inputs[0]) for node in ops if node.kind in VARIANCES})
+    maxima = int("sum" in kinds and "amax" in kinds and _powers(graph, ops))
+    plain = sum(kind not in VARIANCES for kind in kinds)
+    return variances, maxima, plain - 2 * maxima
 
 
 def _powers(graph: Graph, ops: Sequence[Node]) -> bool:
