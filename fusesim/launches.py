@@ -86,6 +86,7 @@ class Launch:
     slots: float = 0.0
     special: float = 0.0
     joined: float = 0.0
+    branched: float = 0.0
     serial: float = 0.0
     chain: float = 0.0
     code: float = 0.0
@@ -297,10 +298,7 @@ def _first_touch(launch: Launch, machine: Machine, served: Served) -> float:
 def _waves_time(launch: Launch, rates: Rates, machine: Machine, first: float) -> float:
     """Time of the rounds of blocks, each as long as one block alone; `first` is one wait for memory. [s]."""
     slots, fetched = launch.slots + rates.slots, fetch_factor(launch.code * INSTRUCTION)
-    alone = launch.chain * (slots * fetched + SPECIAL_ISSUE * launch.special) + launch.joined
-    one = (
-        rates.block * launch.joins
-        + (rates.step + rates.rounds * first) * launch.steps
-        + alone * rates.cycles / machine.clock
-    )
+    issued = launch.chain * (slots * fetched + SPECIAL_ISSUE * launch.special) + launch.joined
+    alone = (issued * rates.cycles + launch.chain * launch.branched) / machine.clock
+    one = rates.block * launch.joins + (rates.step + rates.rounds * first) * launch.steps + alone
     return wave_count(launch.blocks, machine.sms * launch.resident) * one

@@ -35,6 +35,11 @@ SLOTS: Final = {
 """Instructions per value where Triton's differ from those of `fusesim.kinds`: its device library is another. From six
 of each in a row on 20 million values in fp32, where issue binds (h200_generated_more.json)."""
 
+BRANCHED: Final = {"tanh": 91.0, "sin": 113.0, "cos": 113.0}
+"""Clock cycles by which one value of an op outlasts its instructions, because it branches: a thread's values wait for
+each other. Two in a row over 523 rows of 256, a warp for four rows, 32 values to a thread: 139 and 167 cycles a value
+(h200_generated_more.json); gelu, which does not branch, takes what it issues."""
+
 SECTOR: Final = 32.0
 """Bytes that memory hands out at once; an element that an index names costs one. [B]"""
 
@@ -49,12 +54,14 @@ NAMED: Final = 4
 class Arithmetic:
     """What a group issues per value.
 
-    `slots` instructions, `special` functions and `serial` dependent cycles of one value; `flops` of the whole group.
+    `slots` instructions, `special` functions, `serial` dependent cycles of one value, and `branched` ones that its
+    thread's other values wait for; `flops` of the whole group.
     """
 
     slots: float
     special: float
     serial: float
+    branched: float
     flops: float
 
 
@@ -167,7 +174,7 @@ def arithmetic(
     graph: Graph, nodes: Sequence[Node], elements: float, shares: dict[str, float] | None = None, rows: int = 0
 ) -> Arithmetic:
     """Add up what ops issue, per value of a loop over `elements`, of which `rows` begin a row each."""
-    slots = special = serial = flops = 0.0
+    slots = special = serial = branched = flops = 0.0
     for node in nodes:
         names = node.outputs if node.family == "gather" else (*node.inputs, *node.outputs)
         size = max(graph.tensors[name].elements for name in names)
@@ -178,8 +185,9 @@ def arithmetic(
         slots += SLOTS.get(node.kind, node.row.slots) * part
         special += node.row.special * part
         serial += node.row.serial * (size >= elements)
+        branched += BRANCHED.get(node.kind, 0.0) * part
         flops += graph.flops(node)
-    return Arithmetic(slots, special, serial, flops)
+    return Arithmetic(slots, special, serial, branched, flops)
 
 
 def once_per_row(graph: Graph, node: Node, rows: int) -> bool:

@@ -48,6 +48,8 @@ def pointwise_loop(part: Part, path: str) -> list[Launch]:
         slots=known.slots + len(part.reads) + len(part.writes),
         special=known.special,
         serial=known.serial * per_block / THREADS if path == "cuda" else 0.0,
+        branched=known.branched if path != "cuda" else 0.0,
+        chain=per_block / THREADS if path != "cuda" else 0.0,
         code=known.slots * per_block / THREADS,
         arithmetic=known.flops,
     )

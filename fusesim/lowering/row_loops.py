@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 HELD: Final = 1024
 """Longest row that a generated kernel keeps on chip."""
 
+LOADED_BYTES: Final = 16
+"""Bytes that a thread loads at once; pieces of a padded row that lie beyond its end are not computed. [B]"""
+
 MANY_ROWS: Final = 512
 """Rows from which on a warp takes one that is held; fewer go to a block each."""
 
@@ -93,9 +96,11 @@ def _held(part: Part, shape: RowShape) -> Launch:
     """Return the kernel that keeps a row on chip and reads it once."""
     known = arithmetic(part.graph, part.nodes, shape.elements, part.shares, shape.rows)
     many = shape.rows > MANY_ROWS
-    padded = float(1 << (shape.columns - 1).bit_length()) if shape.columns > 1 else 1.0
+    whole = float(1 << (shape.columns - 1).bit_length()) if shape.columns > 1 else 1.0
     threads = 32 if many else 128 if shape.columns <= SHORT_ROW else 256
-    per_block = max(HELD / padded, 1.0) if many else 1.0
+    per_block = max(HELD / whole, 1.0) if many else 1.0
+    piece = threads * LOADED_BYTES / (2 if part.wide == "16" else 4)
+    padded = min(ceil(shape.columns, piece) * piece, whole)
     return Launch(
         name=part.title,
         row=f"gen_held{odd_rows(part.graph, part.inputs, shape.columns)}{part.wide}",
@@ -110,6 +115,7 @@ def _held(part: Part, shape: RowShape) -> Launch:
         slots=known.slots + len(part.reads) + len(part.writes),
         special=known.special,
         joined=len(part.reductions) * (SHUFFLED * per_block if many else JOINED),
+        branched=known.branched,
         chain=padded * per_block / threads,
         code=known.slots * padded * per_block / threads,
         arithmetic=known.flops,
@@ -168,6 +174,7 @@ def _looped(part: Part, shape: RowShape, levels: dict[str, int], sms: int) -> La
         slots=(work.slots + 2.0 * work.loads + 2.0 * len(part.writes)) / count,
         special=work.special / count,
         joined=work.joined,
+        branched=work.branched / count,
         arithmetic=sum(graph.flops(node) for node in part.nodes),
     )
 
@@ -187,6 +194,7 @@ class _Passed:
     again: float
     slots: float
     special: float
+    branched: float
     loads: float
     joined: float
     item: int
@@ -195,7 +203,7 @@ class _Passed:
 def _passed(part: Part, shape: RowShape, every: Sequence[Sequence[Node]], steps: float) -> _Passed:
     """Add up what the passes do, each of so many steps."""
     graph, whole = part.graph, int(shape.elements)
-    again, slots, special, loads, joined = 0.0, 0.0, 0.0, 0.0, 0.0
+    again, slots, special, branched, loads, joined = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     full = {name for name in part.inputs if graph.tensors[name].elements >= whole}
     seen: set[str] = set()
     for ops in every:
@@ -203,12 +211,13 @@ def _passed(part: Part, shape: RowShape, every: Sequence[Sequence[Node]], steps:
         slots += known.slots + running_slots(graph, ops, steps)
         joined += joining_slots(graph, ops, steps)
         special += known.special
+        branched += known.branched
         read = {name for node in ops for name in node.inputs if name in full}
         again += sum(graph.tensors[name].bytes for name in read & seen)
         loads += len(read)
         seen |= read
     item = max((graph.tensors[name].itemsize for name in full), default=2)
-    return _Passed(again=again, slots=slots, special=special, loads=loads, joined=joined, item=item)
+    return _Passed(again=again, slots=slots, special=special, branched=branched, loads=loads, joined=joined, item=item)
 
 
 def _two_stages(part: Part, shape: RowShape, sms: int) -> list[Launch]:

@@ -80,10 +80,10 @@ SCALED = {
 }
 """What is fitted: its scale, and in multiples of that the bounds and where a fit starts."""
 
-USUAL = {"gap": (5e-7, 1.5e-7, 0.2), "cycles": (3.3, 1.0, 0.1)}
-"""What a generated kernel over rows costs to start, and clocks per instruction of a warp that nothing hides: what the
-classes with many cases have, by how much they differ, and the error that one such difference weighs as much as. In a
-class of few cases, or of none that are small, a wide range of either fits as well. [s, 1]"""
+USUAL_GAP, GAP_SPREAD, GAP_WEIGHT = 5e-7, 1.5e-7, 0.2
+"""What a generated kernel over rows takes to start, as classes of many cases have it, by how much these differ, and the
+error that one such difference weighs as much as: where few cases are short, any gap up to a microsecond fits. [s, s, 1]
+"""
 
 STARTS = ((1, 1), (0.3, 0.3), (2.5, 2.5), (0.3, 6), (1, 0.05))
 """Factors of starting values, and of that of `block`: the best of five fits is kept."""
@@ -181,8 +181,8 @@ def fit_row(row, own, find, here):
     def residuals(x):
         mine = made(x)
         left = [math.log(predicted(c, lambda r: mine if r == row else find(r), here) / c.time) for c in own]
-        usual = USUAL.items() if names == GENERATED else ()
-        return np.array(left + [weight * (getattr(mine, key) - mean) / by for key, (mean, by, weight) in usual])
+        usual = [GAP_WEIGHT * (mine.gap - USUAL_GAP) / GAP_SPREAD] if names == GENERATED else []
+        return np.array(left + usual)
 
     best = None
     for factor, block in STARTS:
