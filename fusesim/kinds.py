@@ -192,7 +192,15 @@ KINDS: Final = {
         Kind(name="scatter", family="gather", least=2, most=9, note="x, indices, values"),
         Kind(name="embedding_backward", family="gather", least=2, most=9, flops=1, note="gradient of rows, index"),
         Kind(name="dropout", family="random", flops=2, slots=12, outputs=2, note="x scaled or zero; the mask"),
-        Kind(name="rand", family="random", least=0, most=0, slots=60, note="uniform numbers: ten rounds of Philox"),
+        Kind(
+            name="rand",
+            family="random",
+            least=0,
+            most=0,
+            slots=82,
+            note="uniform numbers: ten rounds of Philox, 53 instructions (Triton 3.6), 29 of them integer products, "
+            "which issue at half rate (64 per clock and SM, CUDA's programming guide)",
+        ),
         Kind(name="pool", family="normalise", flops=1, note="the largest or the mean of a window"),
         Kind(name="pool_backward", family="normalise", most=3, flops=1, note="gradient, places"),
         Kind(name="upsample", family="normalise", flops=4, note="a larger picture by interpolation, or its gradient"),
