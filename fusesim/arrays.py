@@ -147,9 +147,9 @@ def share(part: Numbers, total: Numbers) -> Numbers:
     """
     if np.all(total):
         return part / total
-    return np.divide(part, total, out=np.zeros(np.broadcast_shapes(np.shape(part), np.shape(total))), where=total != 0)[
-        ()
-    ]
+    if not np.ndim(total):
+        return np.zeros_like(part) if np.ndim(part) else 0.0
+    return np.divide(part, total, out=np.zeros(np.broadcast_shapes(np.shape(part), np.shape(total))), where=total != 0)
 
 
 def plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from fusesim.errors import InputError
+from fusesim.errors import InputError, excerpt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,9 @@ class CompileTime:
     cases: int
     source: str
 
+
+MOST_SECONDS: Final = 1e9
+"""Longest compile time: thirty years. [s]"""
 
 FEW_OPS: Final = 12
 """Ops up to which a program counts as a pattern: none that was compiled as one has more."""
@@ -99,10 +102,10 @@ def break_even(compile_time: float, saving: float) -> float:
     >>> break_even(0.5, -1e-6)
     inf
     """
-    if not (isinstance(compile_time, int | float) and 0 <= compile_time < math.inf):
-        raise InputError(f"compile_time is {compile_time} s; it is a time of 0 s or more")
+    if not (isinstance(compile_time, int | float) and 0 <= compile_time <= MOST_SECONDS):
+        raise InputError(f"compile_time is {excerpt(compile_time)} s; it is a time from 0 s to {MOST_SECONDS:g} s")
     if not isinstance(saving, int | float) or math.isnan(saving):
-        raise InputError(f"saving is {saving} s; it is a time per call")
+        raise InputError(f"saving is {excerpt(saving)} s; it is a time per call")
     if saving <= 0:
         return math.inf
     return float(max(math.ceil(compile_time / saving * (1.0 - 1e-12)), 1))

@@ -13,130 +13,27 @@ device.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from fusesim.errors import GraphError
-from fusesim.graph import Graph, Node
+from fusesim.errors import GraphError, excerpt
 from fusesim.kinds import find_kind
-from fusesim.tensor import INTEGERS, Tensor, broadcast_shape, permuted_dense, row_major
+from fusesim.promotion import RANKS, promoted
+from fusesim.signatures import checked
+from fusesim.strided import common_strides, common_strides_like, viewed_strides
+from fusesim.tensor import INTEGERS, Tensor, broadcast_shape, permuted_dense
+from fusesim.viewing import Views
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fusesim.tensor import Shape
 
-RANKS: Final = {name: rank for rank, name in enumerate(("bool", "uint8", "int8", "int16", "int32", "int64"))}
-"""Whole-number types in the order in which they promote; every floating-point type stands above them."""
+__all__ = ["RANKS", "Builder", "common_strides", "common_strides_like", "promoted", "viewed_strides"]
 
 
-class Builder:
-    """Collects tensors and ops; `graph()` makes the graph of them."""
-
-    def __init__(self, name: str = "graph") -> None:
-        self.name = name
-        self.tensors: dict[str, Tensor] = {}
-        self.nodes: list[Node] = []
-        self.inputs: list[str] = []
-        self.outputs: list[str] = []
-        self.parameters: set[str] = set()
-        self.gaps: list[str] = []
-        self.held: dict[str, str] = {}
-        self.scope = ""
-        self._counts: dict[str, int] = {}
-
-    def _name(self, stem: str) -> str:
-        """Return a name that nothing has yet."""
-        while True:
-            count = self._counts.get(stem, 0)
-            self._counts[stem] = count + 1
-            name = f"{stem}_{count}" if count else stem
-            if name not in self.tensors:
-                return name
-
-    def tensor(
-        self,
-        shape: Sequence[int],
-        dtype: str,
-        *,
-        stem: str,
-        strides: Sequence[int] | None = None,
-        of: Tensor | None = None,
-        offset: int = 0,
-    ) -> Tensor:
-        """Add a tensor: one of its own, or one in the memory of another, `offset` elements from its start."""
-        name = self._name(stem)
-        if strides is None:  # of what is no size the tensor itself says so
-            strides = row_major(shape) if all(isinstance(size, int) for size in shape) else tuple(shape)
-        storage = of.storage if of is not None else name
-        made = Tensor(
-            name=name, shape=tuple(shape), dtype=dtype, strides=tuple(strides), storage=storage, offset=offset
-        )
-        self.tensors[name] = made
-        return made
-
-    def input(self, *shape: int, dtype: str = "bf16", name: str = "x", strides: Sequence[int] | None = None) -> Tensor:
-        """Add an input."""
-        made = self.tensor(shape, dtype, stem=name, strides=strides)
-        self.inputs.append(made.name)
-        return made
-
-    def parameter(
-        self, *shape: int, dtype: str = "bf16", name: str = "w", strides: Sequence[int] | None = None
-    ) -> Tensor:
-        """Add an input that does not change from call to call: a weight."""
-        made = self.input(*shape, dtype=dtype, name=name, strides=strides)
-        self.parameters.add(made.name)
-        return made
-
-    def output(self, *tensors: Tensor) -> None:
-        """Say what must exist at the end."""
-        self.outputs.extend(tensor.name for tensor in tensors)
-
-    def hold(self, *tensors: Tensor) -> None:
-        """Say that the program keeps tensors after their last use, as a variable does: to its end, or to `release`."""
-        self.held.update(dict.fromkeys((tensor.name for tensor in tensors), ""))
-
-    def release(self, *tensors: Tensor) -> None:
-        """Say that the program lets go of tensors that it held, after the latest op."""
-        self.held.update(dict.fromkeys((tensor.name for tensor in tensors), self.nodes[-1].name))
-
-    def graph(self) -> Graph:
-        """Return the graph.
-
-        Raises
-        ------
-        GraphError
-            If it is not valid.
-        """
-        return Graph(
-            tensors=dict(self.tensors),
-            nodes=tuple(self.nodes),
-            inputs=tuple(self.inputs),
-            outputs=tuple(dict.fromkeys(self.outputs)),
-            parameters=frozenset(self.parameters),
-            name=self.name,
-            gaps=tuple(self.gaps),
-            held=dict(self.held),
-        )
-
-    def node(self, kind: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], **attrs: Any) -> None:
-        """Add an op whose results are known."""
-        row = find_kind(kind)
-        made = Node(
-            name=self._node_name(row.name),
-            kind=kind,
-            inputs=tuple(tensor.name for tensor in inputs),
-            outputs=tuple(tensor.name for tensor in outputs),
-            attrs=tuple(sorted((key, value) for key, value in attrs.items() if value is not None)),
-            scope=self.scope,
-        )
-        self.nodes.append(made)
-
-    def _node_name(self, kind: str) -> str:
-        """Return mul, mul_1, mul_2, ..."""
-        count = self._counts.get(f"op {kind}", 0)
-        self._counts[f"op {kind}"] = count + 1
-        return f"{kind}_{count}" if count else kind
+@checked
+class Builder(Views):
+    """Collects tensors and ops by a method for each; `graph()` makes the graph of them."""
 
     def op(
         self, kind: str, *inputs: Tensor, scalar: float | None = None, dtype: str | None = None, **attrs: Any
@@ -152,15 +49,15 @@ class Builder:
         for other in inputs:
             if not isinstance(other, Tensor):
                 raise GraphError(f"op {kind} takes tensors, not {type(other).__name__}; give a number as scalar=")
-        if not inputs and "shape" not in attrs:
-            raise GraphError(f"op {kind} has no inputs; give its tensors, or shape=")
-        shape = broadcast_shape([tensor.shape for tensor in inputs]) if inputs else tuple(attrs.pop("shape"))
+        shape = broadcast_shape([tensor.shape for tensor in inputs]) if inputs else self._given_shape(kind, attrs)
         if dtype is None:
             dtype = row.returns or promoted(inputs[1:] if kind == "where" and len(inputs) > 1 else inputs, scalar)
             if dtype in INTEGERS and (row.floats or kind == "div"):
                 dtype = "fp32"
-        if attrs.pop("over", False):
-            target = inputs[0]
+        if attrs.pop("over", None) is True:
+            target = inputs[0] if inputs else None
+            if target is None or shape != target.shape:
+                raise GraphError(f"op {kind}: a result of shape {shape} cannot be written over its first operand")
             result = self.tensor(
                 shape, target.dtype, stem=kind, strides=target.strides, of=target, offset=target.offset
             )
@@ -169,6 +66,13 @@ class Builder:
         result = self.tensor(shape, dtype, stem=kind, strides=common_strides(shape, inputs))
         self.node(kind, inputs, [result], scalar=scalar, **attrs)
         return result
+
+    def _given_shape(self, kind: str, attrs: dict[str, Any]) -> Shape:
+        """Take the shape of an op without operands out of its settings."""
+        shape = attrs.pop("shape", None)
+        if not isinstance(shape, list | tuple):
+            raise GraphError(f"op {kind} has no inputs; give its tensors, or shape=")
+        return tuple(shape)
 
     def cast(self, x: Tensor, dtype: str) -> Tensor:
         """Add a change of element type; none where it has that type already."""
@@ -202,17 +106,11 @@ class Builder:
         self.node(kind, [x], results, dims=gone, keepdim=keepdim or None)
         return results
 
-    def _dim(self, x: Tensor, dim: int) -> int:
-        """Return a dimension counted from the front."""
-        rank = len(x.shape)
-        if not isinstance(dim, int) or not -rank <= dim < rank:
-            raise GraphError(f"tensor {x.name} of shape {x.shape} has no dimension {dim}")
-        return dim % rank
-
     def softmax(self, x: Tensor, dim: int = -1, *, log: bool = False, dtype: str | None = None) -> Tensor:
         """Add a softmax, or its logarithm, along a dimension."""
         result = self.tensor(x.shape, dtype or x.dtype, stem="softmax")
-        self.node("log_softmax" if log else "softmax", [x], [result], dims=(self._dim(x, dim),))
+        dims = (self._dim(x, dim),) if x.shape else ()
+        self.node("log_softmax" if log else "softmax", [x], [result], dims=dims)
         return result
 
     def layer_norm(
@@ -227,6 +125,8 @@ class Builder:
 
     def _norm(self, kind: str, x: Tensor, operands: Sequence[Tensor | None], rank: int) -> Tensor:
         """Add a norm over the last dimensions."""
+        if not 0 < rank <= len(x.shape):
+            raise GraphError(f"{kind}: {x.name} {x.shape} has no last {excerpt(rank)} dimensions to go over")
         dims = tuple(range(len(x.shape) - rank, len(x.shape)))
         result = self.tensor(x.shape, x.dtype, stem=kind)
         present = [tensor for tensor in operands if tensor is not None]
@@ -263,6 +163,8 @@ class Builder:
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """Add x [.., k] times the transpose of weight [n, k], plus bias [n]; leading dimensions are flattened."""
+        self._of_rank("linear", 1, x)
+        self._of_rank("linear", 2, weight)
         flat = self.view(x, (math.prod(x.shape[:-1]), x.shape[-1])) if len(x.shape) != 2 else x  # noqa: PLR2004
         made = self.matmul(flat, self.permute(weight, (1, 0)), bias)
         return self.view(made, (*x.shape[:-1], weight.shape[0])) if flat is not x else made
@@ -279,13 +181,13 @@ class Builder:
         dilation: Sequence[int] = (1, 1),
     ) -> Tensor:
         """Add a convolution of x [n, c, h, w] with weight [o, c / groups, kh, kw]."""
+        self._of_rank("conv", 2, x, weight)
         if len(x.shape) != len(weight.shape) or x.shape[1] != weight.shape[1] * groups:
-            raise GraphError(f"conv: x {x.shape} does not fit weight {weight.shape} in {groups} groups")
+            raise GraphError(f"conv: x {x.shape} does not fit weight {weight.shape} in {excerpt(groups)} groups")
+        settings = _window(len(x.shape) - 2, stride=stride, padding=padding, dilation=dilation)
         space = tuple(
             (size + 2 * pad - dil * (window - 1) - 1) // step + 1
-            for size, window, step, pad, dil in zip(
-                x.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True
-            )
+            for size, window, step, pad, dil in zip(x.shape[2:], weight.shape[2:], *settings.values(), strict=True)
         )
         if min(space, default=1) < 1:
             raise GraphError(f"conv: the window {weight.shape[2:]} is larger than x {x.shape} with its padding")
@@ -296,15 +198,14 @@ class Builder:
             "conv",
             [x, weight] if bias is None else [x, weight, bias],
             [result],
-            stride=tuple(stride),
-            padding=tuple(padding),
             groups=groups,
-            dilation=tuple(dilation),
+            **settings,
         )
         return result
 
     def attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, causal: bool = False) -> Tensor:
         """Add tiled attention: q, k, v [batch, heads, seq, dim], the scores never in memory."""
+        self._of_rank("attention", 2, q, k, v)
         shape = (*q.shape[:-1], v.shape[-1])
         result = self.tensor(shape, q.dtype, stem="attention", strides=common_strides_like(shape, q))
         self.node("attention", [q, k, v] if mask is None else [q, k, v, mask], [result], causal=causal or None)
@@ -312,88 +213,17 @@ class Builder:
 
     def dropout(self, x: Tensor, p: float) -> Tensor:
         """Add a dropout of training; its mask is a second result that inference frees at once."""
+        if not 0 <= p <= 1:
+            raise GraphError(f"dropout: p is {excerpt(p)}; it is a share, from 0 to 1")
         result = self.tensor(x.shape, x.dtype, stem="dropout", strides=x.strides if permuted_dense(x) else None)
         mask = self.tensor(x.shape, "bool", stem="mask")
         self.node("dropout", [x], [result, mask], p=p)
         return result
 
-    def view(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Look at a tensor in another shape; where its strides do not allow that, copy it first, as PyTorch does."""
-        if math.prod(shape) != x.elements:
-            raise GraphError(
-                f"view: {x.name} {x.shape} has {x.elements} elements, {tuple(shape)} has {math.prod(shape)}"
-            )
-        strides = viewed_strides(x, tuple(shape))
-        if strides is None:
-            return self.view(self.copy(x), shape)
-        made = self.tensor(shape, x.dtype, stem="view", strides=strides, of=x, offset=x.offset)
-        self.node("view", [x], [made])
-        return made
-
-    def permute(self, x: Tensor, order: Sequence[int]) -> Tensor:
-        """Look at a tensor with its dimensions in another order."""
-        order = [self._dim(x, dim) for dim in order]
-        if sorted(order) != list(range(len(x.shape))):
-            raise GraphError(f"permute: {order} is no order of the dimensions of {x.name} {x.shape}")
-        shape, strides = (tuple(values[dim] for dim in order) for values in (x.shape, x.strides))
-        made = self.tensor(shape, x.dtype, stem="permute", strides=strides, of=x, offset=x.offset)
-        self.node("permute", [x], [made], order=tuple(order))
-        return made
-
-    def transpose(self, x: Tensor, first: int = -2, second: int = -1) -> Tensor:
-        """Look at a tensor with two dimensions swapped."""
-        order = list(range(len(x.shape)))
-        first, second = self._dim(x, first), self._dim(x, second)
-        order[first], order[second] = order[second], order[first]
-        return self.permute(x, order)
-
-    def expand(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Look at a tensor broadcast to a larger shape."""
-        lead = len(shape) - len(x.shape)
-        old, strides = (1,) * lead + x.shape, (0,) * lead + x.strides
-        if any(size not in {before, size if before == 1 else before} for before, size in zip(old, shape, strict=True)):
-            raise GraphError(f"expand: {x.name} {x.shape} does not broadcast to {tuple(shape)}")
-        strides = tuple(
-            0 if before == 1 and size != 1 else step for before, size, step in zip(old, shape, strides, strict=True)
-        )
-        made = self.tensor(shape, x.dtype, stem="expand", strides=strides, of=x, offset=x.offset)
-        self.node("expand", [x], [made])
-        return made
-
-    def slice(self, x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
-        """Look at a part of a dimension."""
-        dim = self._dim(x, dim)
-        places = range(*slice(start, stop, step).indices(x.shape[dim]))
-        shape, strides = list(x.shape), list(x.strides)
-        shape[dim], strides[dim] = len(places), strides[dim] * step
-        offset = x.offset + places.start * x.strides[dim] * bool(places)
-        made = self.tensor(shape, x.dtype, stem="slice", strides=strides, of=x, offset=offset)
-        self.node("slice", [x], [made], dim=dim, start=start)
-        return made
-
-    def select(self, x: Tensor, dim: int, place: int) -> Tensor:
-        """Look at one place of a dimension."""
-        dim = self._dim(x, dim)
-        shape, strides = (tuple(v for at, v in enumerate(values) if at != dim) for values in (x.shape, x.strides))
-        if not isinstance(place, int) or not -x.shape[dim] <= place < x.shape[dim]:
-            raise GraphError(f"select: dimension {dim} of {x.name} {x.shape} has no place {place}")
-        offset = x.offset + place % x.shape[dim] * x.strides[dim]
-        made = self.tensor(shape, x.dtype, stem="select", strides=strides, of=x, offset=offset)
-        self.node("select", [x], [made], dim=dim, place=place)
-        return made
-
-    def copy(self, x: Tensor, strides: Sequence[int] | None = None) -> Tensor:
-        """Add a copy, row-major unless strides are given."""
-        result = self.tensor(x.shape, x.dtype, stem="copy", strides=strides)
-        self.node("copy", [x], [result])
-        return result
-
-    def contiguous(self, x: Tensor) -> Tensor:
-        """Return the tensor where it is row-major, else a copy that is."""
-        return x if x.contiguous else self.copy(x)
-
     def concat(self, tensors: Sequence[Tensor], dim: int = -1) -> Tensor:
         """Put tensors next to each other along a dimension."""
+        if not tensors:
+            raise GraphError("concat has no tensors to put next to each other")
         dim = self._dim(tensors[0], dim)
         shapes = {tensor.shape[:dim] + tensor.shape[dim + 1 :] for tensor in tensors}
         if len(shapes) > 1:
@@ -406,12 +236,14 @@ class Builder:
 
     def embedding(self, table: Tensor, index: Tensor) -> Tensor:
         """Add rows of a table [rows, width], chosen by an index of any shape."""
+        self._of_rank("embedding", 1, table)
         result = self.tensor((*index.shape, table.shape[-1]), table.dtype, stem="embedding")
         self.node("embedding", [table, index], [result])
         return result
 
     def embedding_bag(self, table: Tensor, index: Tensor) -> Tensor:
         """Add sums of rows of a table: index [bags, rows per bag]."""
+        self._of_rank("embedding_bag", 1, table, index)
         result = self.tensor((index.shape[0], table.shape[-1]), table.dtype, stem="embedding_bag")
         self.node("embedding_bag", [table, index], [result])
         return result
@@ -423,104 +255,10 @@ class Builder:
         return result
 
 
-def promoted(inputs: Sequence[Tensor], scalar: float | None) -> str:
-    """Return the type that PyTorch gives to a result.
-
-    Notes
-    -----
-    Tensors of some dimension decide over those of none, floating point over whole numbers; two different 16-bit
-    floating-point types meet in fp32; a fractional number lifts whole-number tensors to fp32.
-
-    Examples
-    --------
-    >>> b = Builder()
-    >>> promoted([b.input(4, dtype="bf16"), b.input(4, dtype="fp32")], None)
-    'fp32'
-    >>> promoted([b.input(4, dtype="bf16"), b.input(dtype="fp32")], None)
-    'bf16'
-    """
-    best = ""
-    for ranked in (True, False):
-        types = {tensor.dtype for tensor in inputs if bool(tensor.shape) == ranked}
-        here = _joined(types)
-        if here and (not best or (best in INTEGERS and here not in INTEGERS)):
-            best = here
-    if isinstance(scalar, float) and not float(scalar).is_integer() and (not best or best in INTEGERS):
-        return "fp32"
-    return best or "fp32"
-
-
-def _joined(types: set[str]) -> str:
-    """Return the type in which types meet."""
-    floats = {name for name in types if name not in RANKS and name not in INTEGERS}
-    if not floats:
-        return max(types, key=lambda name: RANKS.get(name, 0), default="")
-    if len(floats) == 1:
-        return floats.pop()
-    return "fp64" if "fp64" in floats else "fp32"
-
-
-def common_strides(shape: Shape, inputs: Sequence[Tensor]) -> Shape | None:
-    """Return the strides of a pointwise result: the operands' own order where one of full shape has another order."""
-    full = [tensor for tensor in inputs if tensor.shape == shape and permuted_dense(tensor)]
-    if full and not full[0].contiguous:
-        return full[0].strides
-    partial = [tensor for tensor in inputs if tensor.shape == shape]
-    if partial and not partial[0].contiguous and not full:
-        return common_strides_like(shape, partial[0])
-    return None
-
-
-def common_strides_like(shape: Shape, like: Tensor) -> Shape:
-    """Return dense strides for a shape, dimensions in the order of another tensor's."""
-    order = sorted(range(len(shape)), key=lambda dim: (-like.strides[dim] if like.shape[dim] != 1 else 0, dim))
-    if any(like.strides[dim] == 0 and like.shape[dim] > 1 for dim in range(len(shape))):
-        return row_major(shape)
-    order = _stable_order(like)
-    strides, step = [0] * len(shape), 1
-    for dim in reversed(order):
-        strides[dim] = step
-        step *= max(shape[dim], 1)
-    return tuple(strides)
-
-
-def _stable_order(tensor: Tensor) -> list[int]:
-    """Return the dimensions from the slowest to the fastest; those of one value stay where they are."""
-    big = [dim for dim in range(len(tensor.shape)) if tensor.shape[dim] != 1]
-    by_stride = iter(sorted(big, key=lambda dim: (-tensor.strides[dim], dim)))
-    return [next(by_stride) if tensor.shape[dim] != 1 else dim for dim in range(len(tensor.shape))]
-
-
-def viewed_strides(x: Tensor, shape: Shape) -> Shape | None:
-    """Return the strides of a tensor seen in another shape, None where that needs a copy.
-
-    Notes
-    -----
-    Dimensions whose strides follow on from each other form one run; a new shape is a view where each of its
-    dimensions lies within one run.
-    """
-    if x.contiguous or not x.elements:
-        return row_major(shape)
-    runs: list[tuple[int, int]] = []  # size, stride of the last dimension of the run
-    for size, stride in zip(x.shape, x.strides, strict=True):
-        if size == 1:
-            continue
-        if runs and runs[-1][1] == stride * size:
-            runs[-1] = (runs[-1][0] * size, stride)
-        else:
-            runs.append((size, stride))
-    strides: list[int] = []
-    left = list(reversed(shape))
-    for size, stride in reversed(runs):
-        step, room = stride, size
-        while room > 1:
-            if not left:
-                return None
-            part = left.pop(0)
-            if room % part:
-                return None
-            strides.append(step)
-            step *= part
-            room //= part
-    strides.extend([1] * len(left))
-    return tuple(reversed(strides)) if all(size == 1 for size in left) else None
+def _window(rank: int, **settings: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """Return how a window goes over so many dimensions; refuse steps that are none."""
+    least = {"padding": 0}
+    for name, values in settings.items():
+        if len(values) != rank or min(values, default=1) < least.get(name, 1):
+            raise GraphError(f"conv: {name} {excerpt(tuple(values))} does not say how far to go in {rank} dimensions")
+    return {name: tuple(values) for name, values in settings.items()}

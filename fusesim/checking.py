@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from fusesim import calibrations, units
 from fusesim.api import find_device
 from fusesim.calibration import machine_of
-from fusesim.inputs import MAX_BANDWIDTH, MAX_TIME, MIN_BANDWIDTH, choice, number
+from fusesim.inputs import MAX_BANDWIDTH, MAX_TIME, MIN_BANDWIDTH, choice, single
 from fusesim.kernel import reused_share
 from fusesim.schedule import LAUNCH_MODES
 from fusesim.yardstick import Yardstick, clocked, sliced
@@ -139,14 +139,14 @@ def check(
     >>> check(268e6, 63e-6).verdict, check(8192, 2e-6).verdict, check(268e6, 20e-6).verdict
     ('near the ceiling', 'launch-bound', 'impossible')
     """
-    size = float(number("bytes", bytes, low=1, high=MOST_BYTES, unit="B"))
-    took = float(number("time", time, low=1e-12, high=MAX_TIME, unit="s"))
-    touched = size if working_set is None else float(number("working_set", working_set, low=1, high=size, unit="B"))
+    size = single("bytes", bytes, low=1, high=MOST_BYTES, unit="B")
+    took = single("time", time, low=1e-12, high=MAX_TIME, unit="s")
+    touched = size if working_set is None else single("working_set", working_set, low=1, high=size, unit="B")
     mode, profile = choice("launch mode", launch, LAUNCH_MODES), find_device(device)
     record = calibrations.find_calibration(profile, calibration)
     machine = machine_of(record, profile)
     if dram_bandwidth is not None:
-        peak = float(number("dram_bandwidth", dram_bandwidth, low=MIN_BANDWIDTH, high=MAX_BANDWIDTH, unit="B/s"))
+        peak = single("dram_bandwidth", dram_bandwidth, low=MIN_BANDWIDTH, high=MAX_BANDWIDTH, unit="B/s")
         reached = machine.bandwidth / machine.peak_bandwidth
         machine = replace(machine, peak_bandwidth=peak, bandwidth=reached * peak)
     machine = sliced(clocked(machine, profile, clock, power_cap), mig)

@@ -11,55 +11,18 @@ import math
 from collections.abc import Mapping  # noqa: TC003 - a dataclass needs it
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fusesim.errors import GraphError, InputError, excerpt
-from fusesim.kinds import KINDS, Kind, find_kind
-from fusesim.tensor import Tensor, broadcast_shape
+from fusesim.errors import InputError, excerpt
+from fusesim.node import Edge, Node
+from fusesim.validity import check_form, check_order, check_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from fusesim.tensor import Tensor
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """One op of a graph: its kind, the names of the tensors that go in and come out, and its settings.
-
-    `attrs` holds plain values: `scalar` of a pointwise op with a number for an operand (`reverse` where the number
-    comes first), `dims` of a reduction (not negative), `stride`, `padding` and `groups` of a convolution, `causal` of
-    attention, and so on. `scope` says where the op stands in its program, for people.
-    """
-
-    name: str
-    kind: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attrs: tuple[tuple[str, Any], ...] = ()
-    scope: str = ""
-
-    @property
-    def row(self) -> Kind:
-        """The kind's row in the table."""
-        return KINDS[self.kind]
-
-    @property
-    def family(self) -> str:
-        """The kind's family."""
-        return KINDS[self.kind].family
-
-    def attr(self, name: str, default: Any = None) -> Any:
-        """Return a setting."""
-        return next((value for key, value in self.attrs if key == name), default)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
-    """A tensor on its way from the op that made it (None: an input) to one that reads it (None: an output)."""
-
-    tensor: str
-    producer: str | None
-    consumer: str | None
-    bytes: int
+__all__ = ["Edge", "Graph", "Node", "check_order", "check_shapes", "names_of", "node_flops"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +64,7 @@ class Graph:
 
     def __post_init__(self) -> None:
         """Check the whole; name the outputs where nobody did."""
+        check_form(self)
         check_order(self)
         if not self.outputs:
             read = {name for node in self.nodes for name in node.inputs}
@@ -289,116 +253,6 @@ class Graph:
             return NotImplemented
         mine = (dict(self.tensors), self.nodes, self.inputs, self.outputs)
         return mine == (dict(other.tensors), other.nodes, other.inputs, other.outputs)
-
-
-def check_order(graph: Graph) -> None:
-    """Check that names are known and made once, and that each op comes after what it reads."""
-    for name in graph.inputs:
-        _known(graph, name, "an input")
-    made = dict.fromkeys(graph.inputs, "the inputs")
-    overwritten: dict[str, str] = {}
-    names: set[str] = set()
-    later = {name for node in graph.nodes for name in node.outputs}
-    for node in graph.nodes:
-        find_kind(node.kind)
-        if node.name in names:
-            raise GraphError(f"two ops are called {excerpt(node.name)}; give each a name of its own")
-        names.add(node.name)
-        _check_reads(graph, node, made, overwritten, later)
-        _check_results(graph, node, made)
-        made.update(dict.fromkeys(node.outputs, node.name))
-        overwritten.update(_overwrites(graph, node))
-    _check_ends(graph, made, names)
-
-
-def _check_reads(
-    graph: Graph, node: Node, made: Mapping[str, str], overwritten: Mapping[str, str], later: set[str]
-) -> None:
-    """Refuse an op that reads what is not there yet, or is there no more."""
-    for name in node.inputs:
-        _known(graph, name, f"op {node.name}")
-        if name not in made:
-            why = "is made later: ops stand in a cycle or out of order" if name in later else "has no producer"
-            raise GraphError(f"op {node.name} reads {excerpt(name)}, which {why}")
-        if name in overwritten:
-            raise GraphError(f"op {node.name} reads {excerpt(name)} after op {overwritten[name]} wrote over it")
-
-
-def _check_results(graph: Graph, node: Node, made: Mapping[str, str]) -> None:
-    """Refuse an op that makes a tensor again."""
-    for place, name in enumerate(node.outputs):
-        _known(graph, name, f"op {node.name}")
-        if name in made or name in node.outputs[:place]:
-            maker = made.get(name, node.name)
-            raise GraphError(f"tensor {excerpt(name)} is made twice, by {maker} and by op {node.name}")
-
-
-def _overwrites(graph: Graph, node: Node) -> dict[str, str]:
-    """Return the tensors that an op writes over, and its name."""
-    over = node.attr("over")
-    if over is None or node.family == "view" or not any(graph.tensors[name].is_view for name in node.outputs):
-        return {}
-    return {over: node.name}
-
-
-def _check_ends(graph: Graph, made: Mapping[str, str], names: set[str]) -> None:
-    """Refuse outputs that nothing makes, parameters that are no inputs, and lives that no op ends."""
-    for name in graph.outputs:
-        _known(graph, name, "an output")
-        if name not in made:
-            raise GraphError(f"output {excerpt(name)} is made by no op")
-    inputs = frozenset(graph.inputs)
-    for name in graph.parameters:
-        if name not in inputs:
-            raise GraphError(f"parameter {excerpt(name)} is not an input")
-    for name, until in graph.held.items():
-        _known(graph, name, "a held variable")
-        if until and until not in names:
-            raise GraphError(f"tensor {excerpt(name)} is held until op {excerpt(until)}, which the graph does not have")
-
-
-def _known(graph: Graph, name: str, where: str) -> None:
-    """Refuse a tensor that the graph does not have."""
-    if name not in graph.tensors:
-        raise GraphError(f"{where} names tensor {excerpt(name)}, which the graph does not have")
-
-
-def check_shapes(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-    """Check how many tensors go in and out of an op, and that their shapes fit.
-
-    Raises
-    ------
-    GraphError
-        If they do not.
-    """
-    row = node.row
-    if not row.least <= len(inputs) <= row.most:
-        span = str(row.least) if row.least == row.most else f"{row.least} to {row.most}"
-        raise GraphError(f"op {node.name} ({node.kind}) has {len(inputs)} inputs; it takes {span}")
-    if not outputs:
-        raise GraphError(f"op {node.name} ({node.kind}) makes nothing")
-    if node.family == "pointwise" and inputs:
-        try:
-            shape = broadcast_shape([tensor.shape for tensor in inputs])
-        except GraphError as error:
-            raise GraphError(f"op {node.name} ({node.kind}): {error}") from error
-        for tensor in outputs:
-            if tensor.shape != shape:
-                raise GraphError(f"op {node.name} ({node.kind}) makes {shape}, but {tensor.name} is {tensor.shape}")
-    elif node.family == "matmul":
-        _check_matmul(node, inputs, outputs[0])
-
-
-def _check_matmul(node: Node, inputs: Sequence[Tensor], output: Tensor) -> None:
-    """Check that a [.., m, k] x [.., k, n] fits."""
-    left, right = inputs[0].shape, inputs[1].shape
-    if len(left) < 2 or len(right) < 2:  # noqa: PLR2004 - a matrix has two dimensions
-        raise GraphError(f"op {node.name}: matmul takes matrices, not {left} and {right}")
-    if left[-1] != right[-2]:
-        raise GraphError(f"op {node.name}: {left} x {right}: the inner sizes {left[-1]} and {right[-2]} differ")
-    expected = (*broadcast_shape([left[:-2], right[:-2]]), left[-2], right[-1])
-    if output.shape != expected:
-        raise GraphError(f"op {node.name}: {left} x {right} makes {expected}, but {output.name} is {output.shape}")
 
 
 def node_flops(node: Node, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> float:

@@ -74,6 +74,20 @@ def number(name: str, value: Any, *, low: float, high: float, unit: str = "", wh
     return numbers if numbers.ndim else np.float64(numbers)
 
 
+def single(name: str, value: Any, *, low: float, high: float, unit: str = "", whole: bool = False) -> float:
+    """Return the value as one number within limits, as `number` does.
+
+    Raises
+    ------
+    InputError
+        If it is several, no number or beyond the limits.
+    """
+    found = number(name, value, low=low, high=high, unit=unit, whole=whole)
+    if np.ndim(found):
+        raise InputError(f"{name} holds {np.size(found)} values; give one number")
+    return float(found)
+
+
 @dataclass(frozen=True, slots=True)
 class _Limits:
     """What is accepted, for the message."""
@@ -171,6 +185,19 @@ def instance(what: str, value: Any, kind: type, advice: str) -> None:
     """
     if not isinstance(value, kind):
         raise InputError(f"{what} is a {kind.__name__}, {advice}; not {type(value).__name__}")
+
+
+def strategy_and_path(name: str, value: Any) -> tuple[str, str]:
+    """Return a pair that says who fuses and whose kernels run.
+
+    Raises
+    ------
+    InputError
+        If it is no pair.
+    """
+    if not isinstance(value, tuple | list) or len(value) != 2:  # noqa: PLR2004 - strategy and path
+        raise InputError(f'{name} is {excerpt(value)}; give a strategy and a path, for example ("eager", "torch")')
+    return value[0], value[1]
 
 
 def common_shape(**arguments: Any) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fusesim.api import find_device
+from fusesim.errors import InputError, excerpt
 from fusesim.graph import Graph
 from fusesim.group_cost import group_cost
 from fusesim.inputs import instance
@@ -67,10 +68,12 @@ def context_of(device: str | HardwareProfile, cost: Cost | None = None) -> Conte
     Raises
     ------
     InputError
-        If the device is unknown.
+        If the device is unknown, or the cost cannot be called.
     """
     profile = find_device(device)
-    return Context(cost or cost_of(profile), Limits.of(profile))
+    if cost is not None and not callable(cost):
+        raise InputError(f"cost is {excerpt(cost)}; give a function of a graph and ops that returns seconds")
+    return Context(cost_of(profile) if cost is None else cost, Limits.of(profile))
 
 
 def cost_of(device: str | HardwareProfile, path: str = "inductor", **as_price: Any) -> Cost:

@@ -15,10 +15,19 @@ from fusesim import calibrations, kernel_files
 from fusesim.api import find_device
 from fusesim.calibration import machine_of
 from fusesim.comparison import Comparison
-from fusesim.errors import InputError
+from fusesim.errors import InputError, excerpt
 from fusesim.fusion import FusionPlan
 from fusesim.group_cost import group_cost
-from fusesim.inputs import MAX_BANDWIDTH, MAX_REPEATS, MAX_TIME, MIN_BANDWIDTH, choice, instance, number
+from fusesim.inputs import (
+    MAX_BANDWIDTH,
+    MAX_REPEATS,
+    MAX_TIME,
+    MIN_BANDWIDTH,
+    choice,
+    instance,
+    single,
+    strategy_and_path,
+)
 from fusesim.launches import launch_time
 from fusesim.liveness import peak_memory
 from fusesim.lowering import lower
@@ -102,7 +111,7 @@ def price(
     kind, mode = choice("model", model, MODELS), choice("launch mode", launch, LAUNCH_MODES)
     owner, fate = choice("path", path, PATHS), choice("outputs", outputs, ("dropped", "kept"))
     profile = find_device(device)
-    repeats = float(number("graph_repeats", graph_repeats, low=1, high=MAX_REPEATS, whole=True))
+    repeats = single("graph_repeats", graph_repeats, low=1, high=MAX_REPEATS, whole=True)
     own = {
         "launch_overhead": _optional("launch_overhead", launch_overhead, 0, MAX_TIME, "s"),
         "replay_overhead": _optional("replay_overhead", replay_overhead, 0, MAX_TIME, "s"),
@@ -129,7 +138,7 @@ def price(
 
 def _optional(name: str, value: float | None, low: float, high: float, unit: str) -> float | None:
     """Check a number that may be left out."""
-    return None if value is None else float(number(name, value, low=low, high=high, unit=unit))
+    return None if value is None else single(name, value, low=low, high=high, unit=unit)
 
 
 def _sets(inputs: Any, passes: float) -> float:
@@ -138,7 +147,7 @@ def _sets(inputs: Any, passes: float) -> float:
         if choice("input state", inputs, ("cold", "warm")) == "warm":
             return 1.0
         return passes if passes > 1 else math.inf
-    return float(number("inputs", inputs, low=1, high=MAX_REPEATS, whole=True))
+    return single("inputs", inputs, low=1, high=MAX_REPEATS, whole=True)
 
 
 def _textbook(
@@ -255,11 +264,11 @@ def compare(
     InputError, PlanError, CalibrationError
         As `fusesim.plan` and `price` do.
     """
+    if rebuild is not None and not callable(rebuild):
+        raise InputError(f"rebuild is {excerpt(rebuild)}; give a function that makes the graph so many times as large")
     sides = []
     for name, pair in (("unfused", unfused), ("fused", fused)):
-        if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004 - strategy and path
-            raise InputError(f'{name} is {pair}; give a strategy and a path, for example ("eager", "torch")')
-        strategy, path = pair
+        strategy, path = strategy_and_path(name, pair)
         made = plan_graph(graph, strategy=strategy, device=device, cost=cost_of(device, path, **as_price))
         sides.append((made, price(made, device=device, path=path, **as_price)))
     (plan_a, price_a), (plan_b, price_b) = sides

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from fusesim.achieved import achieved
 from fusesim.api import find_device
 from fusesim.breakeven import break_even, compile_time
-from fusesim.errors import GraphError, InputError
+from fusesim.errors import GraphError, InputError, excerpt
+from fusesim.inputs import strategy_and_path
 from fusesim.planning import cost_of
 from fusesim.planning import plan as plan_graph
 from fusesim.plans import price
@@ -206,11 +207,11 @@ def rank(
     An eager op whose parts lie in several fused kernels counts for each by its number of parts there. On a stream a
     fusion saves what it takes from the longer of device and host. Ops of the same kinds and shapes are one row.
     """
-    if launch not in MODES:
-        raise InputError(f'launch is "{launch}"; a report compares stream and graph: give one of them')
+    if not isinstance(launch, str) or launch not in MODES:
+        raise InputError(f'launch is "{excerpt(launch)}"; a report compares stream and graph: give one of them')
     if as_price.get("model", "calibrated") != "calibrated":
         raise InputError("a report tells what binds each kernel, which the textbook does not know; leave model out")
-    graph = graph_of(program)
+    graph, fused = graph_of(program), strategy_and_path("fused", fused)
     own = "inductor" if getattr(program, "compiled", False) else "torch"
     cost = cost_of(device, fused[1], **as_price)
     plans = plan_graph(graph, "eager", device), plan_graph(graph, fused[0], device, cost=cost)
@@ -233,7 +234,7 @@ def rank(
         elsewhere=elsewhere,
         remaining=by_bound(run_of(compiled["graph"])),
         compile_seconds=compile_seconds,
-        measured=_measured(program, recorded or device, (plans[0], own), as_price),
+        measured=_measured(program, device if recorded is None else recorded, (plans[0], own), as_price),
         compiled=own == "inductor",
         notes=tuple(dict.fromkeys((*graph.gaps, *getattr(program, "notes", ())))),
     )

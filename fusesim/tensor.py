@@ -47,12 +47,19 @@ class Tensor:
         """Refuse what cannot be a tensor."""
         if not isinstance(self.dtype, str) or self.dtype not in ITEMSIZES:
             raise GraphError(str(unknown_name(f"tensor {excerpt(self.name)}: dtype", self.dtype, ITEMSIZES)))
-        if any(not isinstance(size, int) or isinstance(size, bool) or size < 0 for size in self.shape):
-            raise GraphError(f"tensor {excerpt(self.name)}: shape {self.shape} holds something other than sizes")
+        for what, values, least in (
+            ("shape", self.shape, 0),
+            ("strides", self.strides, None),
+            ("offset", (self.offset,), 0),
+        ):
+            if not isinstance(values, tuple) or not all(_is_count(value, least) for value in values):
+                raise GraphError(
+                    f"tensor {excerpt(self.name)}: {what} {excerpt(values)} holds something other than sizes"
+                )
         if len(self.strides) != len(self.shape):
             raise GraphError(f"tensor {excerpt(self.name)}: {len(self.strides)} strides for {len(self.shape)} dims")
         if self.elements > MOST_ELEMENTS:
-            raise GraphError(f"tensor {excerpt(self.name)}: {self.elements} elements; the largest is 10^18")
+            raise GraphError(f"tensor {excerpt(self.name)}: {excerpt(self.elements)} elements; the largest is 10^18")
 
     @property
     def elements(self) -> int:
@@ -83,6 +90,11 @@ class Tensor:
     def is_view(self) -> bool:
         """Whether it lives in another tensor's memory."""
         return self.storage != self.name
+
+
+def _is_count(value: object, least: int | None) -> bool:
+    """Return whether a value is a whole number, and not below the least."""
+    return isinstance(value, int) and not isinstance(value, bool) and (least is None or value >= least)
 
 
 def row_major(shape: Sequence[int]) -> Shape:

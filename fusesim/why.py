@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from fusesim.graph import Graph
 from fusesim.group_work import moved, work_of
+from fusesim.inputs import instance
 from fusesim.legality import reason_against
 from fusesim.planning import context_of
 from fusesim.strategies.vertical import forms
@@ -15,7 +17,6 @@ from fusesim.topology import bits, topology
 
 if TYPE_CHECKING:
     from fusesim.fusion import FusionPlan
-    from fusesim.graph import Graph
     from fusesim.hardware import HardwareProfile
     from fusesim.limits import Limits
     from fusesim.strategies.base import Cost
@@ -80,6 +81,7 @@ def why(
     InputError
         If an op or the device is unknown.
     """
+    instance("a program", graph, Graph, "such as fusesim.patterns.rmsnorm()")
     for name in (op_a, op_b):
         graph.node(name)
     topology(graph).mask((op_a, op_b))

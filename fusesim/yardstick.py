@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim import kernel_files
 from fusesim.chains import price_chain
-from fusesim.errors import InputError
+from fusesim.errors import InputError, excerpt
 from fusesim.inputs import number
 from fusesim.kernel import stream_share
 from fusesim.launches import Access, Launch, Served, launch_time
@@ -58,8 +58,9 @@ def sliced(machine: Machine, mig: tuple[int, int] | None) -> Machine:
     """Return the part of a machine that a MIG instance has."""
     if mig is None:
         return machine
-    if len(mig) != 2 or mig[1] != COMPUTE_SLICES or mig[0] not in MIG_MEMORY:  # noqa: PLR2004 - slices of how many
-        raise InputError(f"mig is {'/'.join(map(str, mig))}; give 1/7, 2/7, 3/7, 4/7 or 7/7")
+    if not isinstance(mig, tuple) or mig not in [(slices, COMPUTE_SLICES) for slices in MIG_MEMORY]:
+        text = "/".join(map(str, mig)) if isinstance(mig, tuple) else mig
+        raise InputError(f"mig is {excerpt(text)}; give 1/7, 2/7, 3/7, 4/7 or 7/7, in the library as (1, 7)")
     memory, compute = MIG_MEMORY[mig[0]] / MEMORY_SLICES, mig[0] / COMPUTE_SLICES
     return replace(
         machine,

@@ -10,7 +10,7 @@ from fusesim.emit.part import part_of, separate_parts
 from fusesim.emit.statistics import with_statistics
 from fusesim.emit.text import kernel_name
 from fusesim.emit.triton import triton_file
-from fusesim.errors import unknown_name
+from fusesim.inputs import choice
 
 if TYPE_CHECKING:
     from fusesim.fusion import FusionPlan
@@ -53,6 +53,7 @@ def emit(plan: FusionPlan, group: int = 0, language: str = "cuda", *, fused: boo
     does not run along memory reads it strided. A kind stands for its own formula: a graph read from a PyTorch program
     may use a kind for a like op (`exp` for expm1), which costs the same and computes another value.
     """
+    language = choice("language", language, LANGUAGES)
     parts = [part_of(plan, group)] if fused else separate_parts(plan, group)
     return _file([nest_of(with_statistics(part)) for part in parts], language, len(plan.groups[group].nodes))
 
@@ -78,11 +79,9 @@ def kernels_of(plan: FusionPlan, group: int = 0, *, fused: bool = True) -> list[
 
 def _file(nests: list[Nest], language: str, separate: int) -> str:
     """Return nests as a file."""
-    if language == "cuda":
-        return file_of(_cuda(nests, separate))
     if language == "triton":
         return triton_file(nests, _names(nests), separate)
-    raise unknown_name("language", language, LANGUAGES)
+    return file_of(_cuda(nests, separate))
 
 
 def _cuda(nests: list[Nest], separate: int) -> list[Kernel]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,11 +19,13 @@ from fusesim.emit.formulas import compute_type, formula, settings, supported, wi
 from fusesim.emit.memory import VALUES, rounded
 from fusesim.emit.statistics import with_statistics
 from fusesim.errors import GraphError, InputError
+from fusesim.graph import Graph
+from fusesim.inputs import instance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from fusesim.graph import Graph, Node
+    from fusesim.graph import Node
     from fusesim.tensor import Tensor
 
 Array = Any  # an array of numpy's, whatever its type
@@ -101,6 +104,8 @@ def evaluate(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     >>> evaluate(graph, {"x": np.float32([[1, -3]]), "bias": np.float32([1, 1])})["relu"].tolist()
     [[2.0, 0.0]]
     """
+    instance("a program", graph, Graph, "such as fusesim.patterns.rmsnorm()")
+    instance("what comes in", inputs, Mapping, "an array by the name of each input")
     form = with_statistics(decompose(graph))
     values: dict[str, Array] = {}
     for name in form.inputs:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim.decompose import RULES, decompose
 from fusesim.emit.formulas import supported
-from fusesim.errors import InputError, PlanError
+from fusesim.errors import InputError, PlanError, excerpt
 from fusesim.fusion import FusionPlan, Group
 from fusesim.graph import Graph
+from fusesim.inputs import instance
 
 if TYPE_CHECKING:
     from fusesim.graph import Node
@@ -57,9 +58,12 @@ def part_of(plan: FusionPlan, group: int = 0) -> Graph:
     PlanError
         If an op of it cannot be emitted.
     """
+    instance("a plan", plan, FusionPlan, "such as fusesim.plan(graph) returns")
     if isinstance(group, bool) or not isinstance(group, int) or not 0 <= group < len(plan.groups):
         last = len(plan.groups) - 1
-        raise InputError(f"group {group} is not in the {plan.strategy} plan of {plan.graph.name}; it has 0 to {last}")
+        raise InputError(
+            f"group {excerpt(group)} is not in the {plan.strategy} plan of {plan.graph.name}; it has 0 to {last}"
+        )
     return _emittable(_cut(plan, plan.groups[group].nodes))
 
 

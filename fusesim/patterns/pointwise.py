@@ -101,7 +101,7 @@ def gelu(
     rows: int = 1024, cols: int = 4096, dtype: str = "bf16", *, approximate: str = "none", composite: bool = True
 ) -> Graph:
     """Return GELU of x [rows, cols]: one op, erf ("none") or "tanh"; decomposed always the tanh form, 9 ops."""
-    if approximate not in {"none", "tanh"}:
+    if not isinstance(approximate, str) or approximate not in {"none", "tanh"}:
         raise InputError(f'gelu: approximate is {excerpt(approximate)}; it is "none" (erf) or "tanh"')
     b = Builder("gelu")
     x = b.input(rows, cols, dtype=dtype)

@@ -171,12 +171,12 @@ WRONG = [
     (lambda b: b.concat([b.input(2, 3), b.input(3, 3)]), "differ beside dimension 1"),
     (lambda b: b.input("4"), "holds something other than sizes"),
     (lambda b: b.input(None), "None,. holds something other than sizes"),
-    (lambda b: b.input(4, dtype=[]), "unknown tensor x: dtype"),
+    (lambda b: b.input(4, dtype=[]), r"input: dtype is \[\], and not a name"),
     (lambda b: b.op("add", b.input(4), 3), "op add takes tensors, not int; give a number as scalar="),
     (lambda b: b.op("relu", "x"), "op relu takes tensors, not str"),
     (lambda b: b.op("add"), "op add has no inputs"),
-    (lambda b: b.reduce("sum", b.input(4), ("a",)), "has no dimension a"),
-    (lambda b: b.reduce("sum", b.input(4), (0.5,)), "has no dimension 0.5"),
+    (lambda b: b.reduce("sum", b.input(4), ("a",)), r"reduce: dims is .'a',., and not a list of whole numbers"),
+    (lambda b: b.reduce("sum", b.input(4), (0.5,)), r"reduce: dims is .0.5,., and not a list of whole numbers"),
 ]
 
 
