@@ -3,7 +3,8 @@
 A look is a shape, strides and a type. Of the values with an operand's look, one that nothing has read yet comes first;
 of several made alike (queries, keys, values) the oldest, else the newest. Where all have been read, an addition takes
 the start of the residual branch, and other ops what was read last. What nobody made is an input. Fails first where
-many values of one look are alive at once.
+many values of one look are alive at once. Types of lists' members are not recorded: one that comes in has the type of
+what stands beside it in the list, else of the last input.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ class Linker:
         self._classes: dict[Hashable, set[Hashable]] = {}
         self._joined: dict[Hashable, Value] = {}
         self._before_norm: bool | None = None
+        self._usual = "fp32"
         self._read: dict[int, int] = {}
         self._last_source: Value | None = None
         self._last_product: Value | None = None
@@ -105,7 +107,9 @@ class Linker:
                     taken = list(chosen.values())
                     found = self._gated(stem, place, operands) or self._fresh(operand, (signature, place), taken)
                     if found is None and not fresh_only:
-                        found = self._read_before(stem, place, operands, taken, signature) or self._enter(operand)
+                        found = self._read_before(stem, place, operands, taken, signature) or self._enter(
+                            operand, taken
+                        )
                     if found is not None:
                         chosen[place] = found
                         self._classes.setdefault((signature, place), set()).add(found.made_by)
@@ -129,7 +133,9 @@ class Linker:
                     found = known
         if stem in TURNS:
             found = found or next((v for v in self.reserved if _fits(v, operand) and not v.uses), None)
-        found = found or self._fresh(operand, (stem, operand.look), [])
+        fresh = self._fresh(operand, (stem, operand.look), [])
+        if found is None and fresh is not None:  # of several made alike and waiting (keys, then values) the oldest
+            found = next(v for v in candidates if v.made_by == fresh.made_by and not v.uses)
         found = found or max(candidates, key=self._latest, default=None)
         return found or self._enter(operand)
 
@@ -266,10 +272,11 @@ class Linker:
         since = [value for value in known if joined is None or value.born >= joined.born]
         return since or known
 
-    def _enter(self, operand: Operand) -> Value:
-        """Return a new input."""
+    def _enter(self, operand: Operand, beside: Sequence[Value] = ()) -> Value:
+        """Return a new input; a member of a list, whose type is not recorded, has that of what stands beside it."""
         strides = operand.strides if operand.strides is not None else row_major(operand.shape)
-        region = Region(object(), operand.shape, strides, 0, operand.dtype or "fp32")
+        self._usual = operand.dtype or next((value.region.dtype for value in beside), self._usual)
+        region = Region(object(), operand.shape, strides, 0, self._usual)
         weight = operand.role in {"weight", "constant"}
         self.program.enter(region, "w" if weight else "x", parameter=weight)
         value = Value(region, "input", "input", entered=True, born=self.clock)

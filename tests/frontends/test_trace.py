@@ -444,6 +444,31 @@ def test_two_convolutions_read_one_value():
     assert (graph.predecessors["conv_1"], graph.predecessors["conv_2"]) == (("relu_1",), ("relu",))
 
 
+def test_keys_and_values_joined_to_a_cache_are_read_one_after_the_other():
+    """Types of lists' members are not recorded: the cache that comes in has that of what is joined to it."""
+    old, new, both = [2, 7, 4], [2, 1, 4], [2, 8, 4]
+
+    def joined(place):
+        made = op("aten::cat", 0, 1, place=place)
+        lists = {"Input Dims": [[old, new], []], "Input Strides": [[], []], "Input type": ["TensorList", "Scalar"]}
+        made["args"] |= lists
+        return made
+
+    made = [op("aten::relu", new, place=0), op("aten::neg", new, place=1), joined(2), joined(3)]
+    repeated = [
+        part
+        for place in (4, 6)
+        for part in (
+            op("aten::unsqueeze", both, 1, place=place),
+            op("aten::clone", [2, 1, 8, 4], 0, place=place + 1),
+        )
+    ]
+    graph = from_trace(as_file([*made, *repeated]))
+    caches = [graph.tensors[graph.node(name).inputs[0]] for name in ("concat", "concat_1")]
+    assert [(cache.shape, cache.dtype) for cache in caches] == [((2, 7, 4), "bf16")] * 2
+    assert (graph.predecessors["copy"], graph.predecessors["copy_1"]) == (("concat",), ("concat_1",))
+
+
 def test_copies_to_the_host_are_left_out():
     copied = kernel(0, 4, 9)
     copied |= {"cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Pageable)"}
