@@ -24,6 +24,16 @@ settings.register_profile("local", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for examples in docstrings of the packages only.
+
+    A test module that fails to import would be skipped as one without examples, and then count as imported: its tests
+    would vanish without an error.
+    """
+    return [each for each in (yield) if type(each).__name__ != "DoctestModule"]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Keep browser tests on one worker: two Chromiums at once on two cores wait for each other."""
