@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fusesim.errors import FusesimError
+
 from . import address, controls, figures, ids, readout, roofline_figure, time_figure, widgets
 from .answering import KEPT, as_text
 from .page import items
@@ -40,7 +42,12 @@ def respond(request: Any, catalogue: Catalogue) -> dict[str, Any]:
         are.
     """
     settings, problems, usable = _read(request, catalogue)
-    view = _view(settings, catalogue) if usable else _EMPTIED if settings.ops == () else None
+    view = _EMPTIED if settings.ops == () else None
+    if usable:
+        try:
+            view = _view(settings, catalogue)
+        except FusesimError as error:
+            problems[ids.SIZE] = f"{error}."
     return {
         "query": address.to_query(settings),
         "alerts": {ids.problem(control): typeset(problems.get(control, "")) for control in ids.PROBLEMS},

@@ -28,13 +28,6 @@ def register(app: Dash, respond: Callable[[Any], dict[str, Any]]) -> None:
         return respond(request)
 
 
-def register_charts(app: Dash) -> None:
-    """Let the page's script know that Dash has laid out the charts of a page whose controls are the browser's own."""
-    app.clientside_callback(  # type: ignore[no-untyped-call]
-        ClientsideFunction("workshop", "laid"), Input(ids.REQUEST, "id")
-    )
-
-
 def register_controls(app: Dash) -> None:
     """Let the page's script hear of controls that are Dash's: the chain page's."""
     app.clientside_callback(  # type: ignore[no-untyped-call]

@@ -1,13 +1,14 @@
-"""The HTML document around Dash's layout: what stands still on a page, and so need not be a component."""
+"""The HTML document of a page: what stands still on it, and the places of what moves."""
 
 from __future__ import annotations
 
 import json
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 from . import figures, ids, palette
 from .page import navigation
+from .typeset import typeset
 
 _ICON: Final = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
@@ -16,8 +17,26 @@ _ICON: Final = (
 )
 
 
-def document(title: str, lead: str, *, path: str = "/", look: str = "", bench: str = "", below: str = "") -> str:
-    """Return the document, with the marks between which Dash sets its own parts.
+class Parts(NamedTuple):
+    """What a document gets from where it is made: by default the marks between which Dash sets its own parts."""
+
+    title: str = "{%title%}"
+    head: str = "{%metas%}{%css%}"
+    entry: str = "{%app_entry%}"
+    end: str = "{%config%}{%scripts%}{%renderer%}"
+
+
+def document(
+    title: str,
+    lead: str,
+    *,
+    path: str = "/",
+    look: str = "",
+    bench: str = "",
+    below: str = "",
+    parts: Parts | None = None,
+) -> str:
+    """Return the document.
 
     Parameters
     ----------
@@ -30,22 +49,27 @@ def document(title: str, lead: str, *, path: str = "/", look: str = "", bench: s
     look : str
         A class for the part that changes.
     bench : str
-        HTML that stands beside what Dash draws.
+        HTML of the page's controls, figures and charts.
     below : str
         HTML that follows.
+    parts : Parts
+        Head, scripts, and what is laid out later; Dash's own unless given.
 
     Examples
     --------
     >>> "{%app_entry%}" in document("A page", "What it shows.")
     True
     """
+    parts = parts or Parts()
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
-{{%metas%}}
-<title>{{%title%}}</title>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="description" content="What fusing GPU kernels saves: time, launches and bytes.">
+<title>{parts.title}</title>
 <link rel="icon" href="{_ICON}">
-{{%css%}}
+{parts.head}
 <style>
 {palette.style_sheet()}
 </style>
@@ -63,17 +87,15 @@ def document(title: str, lead: str, *, path: str = "/", look: str = "", bench: s
 <noscript><p class="problem">The controls and charts need JavaScript, which is switched off here.</p></noscript>
 <p id="{ids.problem(ids.URL)}" class="problem note" role="alert"></p>
 <div class="bench {look}">
-{bench}
-{{%app_entry%}}
+{typeset(bench)}
+{parts.entry}
 </div>
-{below}
+{typeset(below)}
 </main>
 <footer class="end"><p>Textbook: datasheet figures, nothing measured. Calibrated: measured on one H200, and for
 other devices transferred from it. Ranges are made to hold 90 % of new measurements; the page Accuracy counts how many
 they do.</p></footer>
-{{%config%}}
-{{%scripts%}}
-{{%renderer%}}
+{parts.end}
 </body>
 </html>
 """

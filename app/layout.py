@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dash import dcc, html
 
-from . import figures, ids
+from . import ids
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -190,25 +190,6 @@ def _buttons(control: Buttons, hidden: Collection[str]) -> list[Component]:
     row = [button(label, control.change, value) for label, value in control.options]
     named = attributes(aria_label=control.label) if control.label else {}
     return [html.Div(row, className=control.look, role="group" if control.label else None, **named)]
-
-
-def chart(name: str, *, label: str, caption: Sequence[Component | str] = ()) -> Component:
-    """Build the frame of a chart, which an answer fills."""
-    graph = dcc.Graph(
-        id=name, config=figures.CONFIG, responsive=True, className="graph", figure={"data": [], "layout": _BLANK}
-    )
-    described = html.Div(graph, className="plot", role="group", **attributes(aria_label=label))
-    return html.Figure(
-        [described, *([html.Figcaption(list(caption))] if caption else [])], className=f"card chart {name}"
-    )
-
-
-_BLANK = {
-    "xaxis": {"visible": False},
-    "yaxis": {"visible": False},
-    "paper_bgcolor": "rgba(0,0,0,0)",
-    "plot_bgcolor": "rgba(0,0,0,0)",
-}
 
 
 def attributes(**named: str) -> dict[str, Any]:

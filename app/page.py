@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dash import dcc, html
 
-from . import ids, layout
+from . import ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,8 +31,8 @@ MENU: Final = (
 class Page:
     """One page.
 
-    `bench` is the HTML of what stands around the charts, `below` of what follows. `respond` answers a request. `look`
-    is a class of the bench; `routes` adds addresses besides.
+    `bench` is the HTML of its controls, figures and charts, `below` of what follows. `respond` answers a request.
+    `look` is a class of the bench; `routes` adds addresses besides.
     """
 
     path: str
@@ -41,7 +41,6 @@ class Page:
     look: str
     bench: str
     below: str
-    layout: Component
     respond: Callable[[Any], dict[str, Any]]
     routes: Callable[[Flask], None] | None = None
 
@@ -61,16 +60,24 @@ def navigation(path: str) -> str:
     return f'<nav class="pages" aria-label="Pages">{links}</nav>'
 
 
-def live(*charts: Component) -> Component:
-    """Return the part of a page that Dash draws: its charts, and the two stores that requests and answers pass."""
-    shown = html.Section([html.H2("Charts", className="unseen"), *charts], className="charts")
-    return html.Div([shown, dcc.Store(id=ids.REQUEST), dcc.Store(id=ids.ANSWER)], className="live")
+def live() -> Component:
+    """Return the part of a page that is Dash's: the stores by which its callback is named."""
+    return html.Div([dcc.Store(id=ids.REQUEST), dcc.Store(id=ids.ANSWER)], hidden=True)
 
 
-def chart(name: str, label: str, key: str = "", caption: str = "") -> Component:
+def charts(*shown: str, after: str = "") -> str:
+    """Return the section of a page's charts; the page's script draws them, from what its callback answers."""
+    return f'<section class="charts"><h2 class="unseen">Charts</h2>{"".join(shown)}{after}</section>'
+
+
+def chart(name: str, label: str, key: str = "", caption: str = "") -> str:
     """Return the frame of a chart; `key` is the place of a legend that stands outside the picture."""
-    said = ([html.Span(id=key, className="chart-key")] if key else []) + ([caption] if caption else [])
-    return layout.chart(name, label=label, caption=said)
+    said = (f'<span id="{key}" class="chart-key"></span>' if key else "") + caption
+    told = f"<figcaption>{said}</figcaption>" if said else ""
+    return (
+        f'<figure class="card chart {name}"><div class="plot" role="group" aria-label="{escape(label)}">'
+        f'<div id="{name}" class="graph"></div></div>{told}</figure>'
+    )
 
 
 def cards(*shown: tuple[str, str, str, Sequence[tuple[str, str]]]) -> str:
@@ -101,8 +108,16 @@ def workings(call: str = "The same in Python") -> str:
         f'<details class="card sums"><summary>{escape(call)}</summary>'
         f'<pre tabindex="0"><code id="{ids.CALL}"></code></pre>'
         f'<button type="button" class="quiet small" data-copy="{ids.CALL}">Copy</button></details>'
-        '<button type="button" class="quiet" data-copy="">Copy the link to this view</button>'
-        '<span class="reading copied" role="status"></span></section>'
+        f"{share()}</section>"
+    )
+
+
+def share() -> str:
+    """Return the buttons that give the view to somebody else: its link, and the view itself as one file."""
+    return (
+        '<div class="share"><button type="button" class="quiet" data-copy="">Copy the link to this view</button>'
+        '<button type="button" class="quiet" data-keep>Download this view as HTML</button>'
+        '<span class="reading copied" role="status"></span></div>'
     )
 
 

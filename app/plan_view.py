@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fusesim import liveness, plans, why
 from fusesim.comparison import Comparison
@@ -11,6 +12,7 @@ from fusesim.emit import emit
 from fusesim.errors import FusesimError, PlanError
 from fusesim.legality import reason_against
 from fusesim.limits import Limits
+from fusesim.patterns import find
 from fusesim.planning import plan as plan_graph
 from fusesim.plans import group_cost
 from fusesim.strategies import STRATEGIES
@@ -18,7 +20,7 @@ from fusesim.strategies.base import as_plan, masks_of
 from fusesim.topology import topology
 
 from . import ids
-from .plan_form import ASK, COMPILE, EDITS, STRATEGY, graph_of
+from .plan_form import ASK, COMPILE, EDITS, PATTERN, STRATEGY, arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +46,21 @@ MOST_SOURCE: Final = 24
 """Ops of a kernel up to which its source is shown: it is there to be read."""
 
 
+SIDES_KEPT: Final = 64
+"""Planned and priced graphs that one process keeps: what is asked of a view leaves it as it is."""
+
+
+class _Terms(NamedTuple):
+    """What a side follows from besides its strategy: the pattern and its arguments, and where and how it runs."""
+
+    pattern: str
+    arguments: tuple[tuple[str, Any], ...]
+    device: str
+    launch: str
+    model: str
+    catalogue: Catalogue
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """When a kernel runs, for people: its name, its group, what binds it, and its time. [s]."""
@@ -57,8 +74,9 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Side:
-    """One way to run a graph."""
+    """One way to run a graph: `plan` may be of the graph with what it computes twice shared."""
 
+    graph: Graph
     plan: FusionPlan
     path: str
     price: Price
@@ -142,13 +160,13 @@ def look(values: Values, catalogue: Catalogue, *, more: bool = False) -> PlanVie
     PlanError, CalibrationError
         If a plan is not legal, or the device cannot be priced by the model.
     """
-    graph, device = graph_of(values), catalogue.find(values[ids.DEVICE])
-    unfused = _side(graph, "eager", device, values)
-    fused = _side(graph, values[STRATEGY], device, values)
+    device, terms = catalogue.find(values[ids.DEVICE]), _terms(values, catalogue)
+    unfused, fused = _side("eager", terms), _side(values[STRATEGY], terms)
+    graph = unfused.graph
     refused = ""
     if values[EDITS]:
         try:
-            fused = _priced(edited(fused.plan, values[EDITS], device), fused.path, device, values)
+            fused = _priced(edited(fused.plan, values[EDITS], device), graph, fused.path, terms)
         except FusesimError as error:
             refused = str(error)
     return PlanView(
@@ -160,7 +178,7 @@ def look(values: Values, catalogue: Catalogue, *, more: bool = False) -> PlanVie
         edges=why.edges(fused.plan),
         why=_asked(fused.plan.graph, values, device),
         refused=refused,
-        rows=_rows(graph, device, values) if more else (),
+        rows=_rows(graph, terms) if more else (),
         source=source_of(fused.plan) if more else None,
     )
 
@@ -170,22 +188,38 @@ def path_of(strategy: str) -> str:
     return "torch" if strategy in EAGER_PATHS else "inductor"
 
 
-def _cost(values: Values, device: HardwareProfile, path: str) -> Callable[[Graph, tuple[str, ...]], float] | None:
-    return group_cost(device, path, model=values[ids.MODEL])
+def _terms(values: Values, catalogue: Catalogue) -> _Terms:
+    """Return what a side follows from besides its strategy."""
+    held = tuple(arguments(values).items())
+    return _Terms(values[PATTERN], held, values[ids.DEVICE], values[ids.LAUNCH], values[ids.MODEL], catalogue)
 
 
-def _side(graph: Graph, strategy: str, device: HardwareProfile, values: Values) -> Side:
+def _cost(model: str, device: HardwareProfile, path: str) -> Callable[[Graph, tuple[str, ...]], float] | None:
+    return group_cost(device, path, model=model)
+
+
+@lru_cache(maxsize=SIDES_KEPT)
+def _graph(pattern: str, held: tuple[tuple[str, Any], ...]) -> Graph:
+    """Return a pattern at its sizes."""
+    return find(pattern)(**dict(held))
+
+
+@lru_cache(maxsize=SIDES_KEPT)
+def _side(strategy: str, terms: _Terms) -> Side:
     """Plan and price a graph in one way."""
-    path = path_of(strategy)
-    made = plan_graph(graph, strategy=strategy, device=device, cost=_cost(values, device, path))
-    return _priced(made, path, device, values)
+    graph, path = _graph(terms.pattern, terms.arguments), path_of(strategy)
+    device = terms.catalogue.find(terms.device)
+    made = plan_graph(graph, strategy=strategy, device=device, cost=_cost(terms.model, device, path))
+    return _priced(made, graph, path, terms)
 
 
-def _priced(plan: FusionPlan, path: str, device: HardwareProfile, values: Values) -> Side:
+def _priced(plan: FusionPlan, graph: Graph, path: str, terms: _Terms) -> Side:
     """Price a plan."""
-    launch = "graph" if plan.strategy == "cuda-graph" else values[ids.LAUNCH]
-    price = plans.price(plan, device=device, path=path, model=values[ids.MODEL], launch=launch)
-    return Side(plan=plan, path=path, price=price, memory=liveness.liveness(plan), spans=_spans(plan, price))
+    launch = "graph" if plan.strategy == "cuda-graph" else terms.launch
+    device = terms.catalogue.find(terms.device)
+    price = plans.price(plan, device=device, path=path, model=terms.model, launch=launch)
+    memory = liveness.liveness(plan)
+    return Side(graph=graph, plan=plan, path=path, price=price, memory=memory, spans=_spans(plan, price))
 
 
 def _spans(plan: FusionPlan, price: Price) -> tuple[Span, ...]:
@@ -213,7 +247,7 @@ def _asked(graph: Graph, values: Values, device: HardwareProfile) -> Why | None:
         return None
     one, other = values[ASK]
     try:
-        return why.why(graph, one, other, _cost(values, device, "inductor"), device=device)
+        return why.why(graph, one, other, _cost(values[ids.MODEL], device, "inductor"), device=device)
     except FusesimError:  # a view, which is in no kernel
         return None
 
@@ -254,7 +288,7 @@ def _toggled(topo: Topology, masks: list[int], pair: tuple[str, str], limits: Li
     return [*(mask for mask in masks if not mask & whole), whole]
 
 
-def _rows(graph: Graph, device: HardwareProfile, values: Values) -> tuple[Row, ...]:
+def _rows(graph: Graph, terms: _Terms) -> tuple[Row, ...]:
     """Price every strategy."""
     found = []
     for name in STRATEGIES:
@@ -262,7 +296,7 @@ def _rows(graph: Graph, device: HardwareProfile, values: Values) -> tuple[Row, .
             found.append(Row(name=name, problem=f"more than {MOST_SOLVED} ops: choose it to wait for it"))
             continue
         try:
-            side = _side(graph, name, device, values)
+            side = _side(name, terms)
         except FusesimError as error:
             found.append(Row(name=name, problem=str(error)))
         else:

@@ -16,9 +16,10 @@ from .device_view import NONE, SECOND, THIRD, special_rate
 from .fields import Field, Form, Values
 from .forms import Part
 from .layout import Menu, Switch
-from .plan_form import ASK, COMPILE, EDITS, STRATEGY, graph_of, pattern_parts, plan_form
+from .plan_form import ASK, COMPILE, EDITS, STRATEGY, pattern_parts, plan_form
 
 if TYPE_CHECKING:
+    from fusesim.graph import Graph
     from fusesim.hardware import HardwareProfile
     from fusesim.records import Price
 
@@ -126,7 +127,7 @@ def look(values: Values, catalogue: Catalogue) -> RooflineView:
         As `plan_view.look` does.
     """
     plan = plan_view.look(values | {ASK: (), EDITS: (), COMPILE: 0.0}, catalogue)
-    dtype = dtype_of(values)
+    dtype = dtype_of(plan.graph)
     names = dict.fromkeys(values[name] for name in (SECOND, THIRD) if values[name] not in {NONE, values[ids.DEVICE]})
     others = tuple(catalogue.find(name) for name in names)
     kernels = tuple(point for side in ("unfused", "fused") for point in _kernels(plan, side))
@@ -141,9 +142,8 @@ def look(values: Values, catalogue: Catalogue) -> RooflineView:
     )
 
 
-def dtype_of(values: Values) -> str:
-    """Return the element type of the pattern's first input that is a floating one."""
-    graph = graph_of(values)
+def dtype_of(graph: Graph) -> str:
+    """Return the element type of a graph's first input that is a floating one."""
     found = [graph.tensors[name].dtype for name in graph.inputs]
     return next((name for name in found if not name.startswith(("int", "bool"))), "fp32")
 

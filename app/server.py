@@ -47,6 +47,7 @@ KEYS: Final = {"output", "outputs", "inputs", "state", "changedPropIds", "parsed
 ARGUMENTS: Final = {"endId"}
 """What may stand behind the address of a callback: Dash's page adds its own number for the request."""
 
+KEPT: Final = "max-age=31536000, immutable"
 NOT_A_CALLBACK: Final = "This is not a request that the page makes; load the page again."
 NO_SCRIPT: Final = "There is no script at this address."
 REFUSALS: Final = {
@@ -99,6 +100,8 @@ def harden(server: Flask, pages: Collection[str], scripts: Iterable[str] = ()) -
     def finish(response: Response) -> Response:
         for name, value in headers.items():
             response.headers.setdefault(name, value)
+        if request.path.startswith("/assets/") and "m" in request.args and response.status_code == HTTPStatus.OK:
+            response.headers["Cache-Control"] = KEPT  # its address changes with it
         return compress(response, packed)
 
 

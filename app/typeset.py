@@ -6,9 +6,11 @@ import re
 from typing import Final
 
 _SPACE: Final = "\N{NO-BREAK SPACE}"
-_MICRO: Final = re.compile(r"(?<=\d) us\b")
-_UNIT: Final = re.compile(r"<[^<>]*>|(?<=\d) (?=\d{3}(?!\d)|(?:[kMGTPE]?i?B|[mnk]?s|[kMGTPE]?FLOP|%)(?![A-Za-z]))")
-"""A space that belongs to a figure, or a tag: the numbers of a drawing stay as they are."""
+_MICRO: Final = re.compile(r" us(?<=\d us)\b")
+_UNIT: Final = re.compile(
+    r" (?<=\d )(?=\d{3}(?!\d)|(?:[kMGTPE]?i?B|[mnk]?s|[kMGTPE]?FLOP|%)(?![A-Za-z]))(?![^<>]{0,400}>)"
+)
+"""A space inside a figure, but for the numbers of a drawing, which stand inside a tag."""
 
 
 def typeset(text: str) -> str:
@@ -21,5 +23,4 @@ def typeset(text: str) -> str:
     >>> typeset('<path d="M10 200">3.35 TB/s, 9 % of 20 bananas').replace("\N{NO-BREAK SPACE}", "_")
     '<path d="M10 200">3.35_TB/s, 9_% of 20 bananas'
     """
-    text = _MICRO.sub(f"{_SPACE}\N{MICRO SIGN}s", text)
-    return _UNIT.sub(lambda found: found[0] if found[0] != " " else _SPACE, text)
+    return _UNIT.sub(_SPACE, _MICRO.sub(f"{_SPACE}\N{MICRO SIGN}s", text))

@@ -92,10 +92,9 @@
         }
     }
 
-    /* Give each chart its two buttons; they are no components of Dash, which would look at them with every step. */
+    /* Give each chart its two buttons: without a script there is nothing to save. */
     function addButtons() {
-        for (const chart of document.querySelectorAll("figure.chart:not([data-hands])")) {
-            chart.dataset.hands = "yes";
+        for (const chart of document.querySelectorAll("figure.chart")) {
             const row = document.createElement("div");
             row.className = "save";
             for (const format of ["png", "svg"]) {
@@ -139,16 +138,7 @@
     function ready() {
         document.body.classList.add("scripted");
         document.querySelectorAll(".guide .step:first-child").forEach(show);
-        const page = document.getElementById("react-entry-point");
-        const watch = new MutationObserver(() => {
-            addButtons();
-            if (document.querySelector("figure.chart")) {
-                watch.disconnect(); // charts come all at once, and are drawn over with every step of a slider
-            }
-        });
-        if (page) {
-            watch.observe(page, {childList: true, subtree: true});
-        }
+        addButtons();
     }
     if (document.readyState === "loading") {
         document.addEventListener("DOMContentLoaded", ready);

@@ -14,7 +14,7 @@
     const SETTLED = 350; // ms without a change before the address is written
     const SOON = 10; // ms between two looks at whether the charts are there
     const gate = {query: "", shown: {}, waiting: {}, sent: null, serial: 0, timer: 0, syncing: 0, address: ""};
-    const laidOut = new Promise((resolve) => { gate.laid = resolve; });
+    const laidOut = new Promise((resolve) => { gate.laid = resolve; }); // Dash's controls, on the page that has some
 
     const isEmpty = (record) => Object.keys(record).length === 0;
     const pause = (time) => new Promise((resolve) => { window.setTimeout(resolve, time); });
@@ -59,7 +59,6 @@
             await mend(error);
             return;
         }
-        await laidOut;
         settle(answer);
     }
 
@@ -73,14 +72,17 @@
         send();
     }
 
-    /* Draw charts; Dash has made their frames, and draws nothing into them itself. */
+    /* Draw charts, each into a part of its frame. */
     async function draw(charts) {
+        while (!window.Plotly) {
+            await pause(SOON); // only at first: it is the longest of the scripts
+        }
         const config = JSON.parse(document.getElementById("main").dataset.charts);
         for (const [id, {data, layout}] of Object.entries(charts || {})) {
-            while (!document.querySelector(`#${id} .js-plotly-plot .main-svg`)) {
-                await pause(SOON); // only at first: Plotly is the last script to arrive
-            }
-            window.Plotly.react(document.querySelector(`#${id} .js-plotly-plot`), data, {...layout, autosize: true}, config);
+            const frame = document.getElementById(id);
+            const part = frame.firstElementChild || frame.appendChild(document.createElement("div"));
+            part.className ||= "drawn";
+            window.Plotly.react(part, data, {...layout, autosize: true}, config);
         }
     }
 
@@ -265,6 +267,11 @@
         gate.query = answer.query;
         write(answer.alerts);
         await show(view);
+        if (!gate.collected && !document.querySelector("[data-control]")) {
+            await laidOut;
+            write({...answer.alerts, ...view.texts});
+            reveal(view.hidden || []);
+        }
         gate.sent = null;
         gate.serial += 1;
         follow(view.widgets || {}, sent);
@@ -381,7 +388,6 @@
 
     window.dash_clientside = window.dash_clientside || {};
     window.dash_clientside.workshop = {
-        laid: () => gate.laid(),
         collect: collect,
         visit: visit,
         show: show,

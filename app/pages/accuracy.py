@@ -46,23 +46,8 @@ def accuracy(_: Catalogue) -> page.Page:
         title=accuracy_lesson.TITLE,
         lead=accuracy_lesson.LEAD,
         look="plain counted pairs",
-        bench=f"{guide.guide(accuracy_lesson.steps(evidence, form))}{panel}{_figures()}{_sheets()}",
+        bench=f"{guide.guide(accuracy_lesson.steps(evidence, form))}{panel}{_figures()}{_charts()}{_sheets()}",
         below=f'<article class="lesson">{guide.glossary(accuracy_lesson.WORDS)}</article>',
-        layout=page.live(
-            page.chart(
-                SCATTER,
-                "Predicted against measured, both logarithmic; on the line they are equal.",
-                caption="Squares wait for launches, circles for memory, diamonds for the cache, triangles for "
-                "arithmetic, "
-                "crosses for the host.",
-            ),
-            page.chart(DEVIATIONS, "Deviation of predicted from measured, against what was measured."),
-            page.chart(
-                ABLATION,
-                "The error that nine in ten chains stay below, as effects are switched on one by one.",
-                caption="Chains by hand, in a graph. Parameters stay those of the whole model.",
-            ),
-        ),
         respond=Answers(form, partial(show, evidence=evidence)),
     )
 
@@ -83,4 +68,22 @@ def _sheets() -> str:
         f"{tables.framed(STEPS, 'Ablation', ABLATED)}"
         f"{tables.framed(WORST, 'Where the model is most wrong')}"
         f"{page.workings('The same on the command line')}</div>"
+    )
+
+
+def _charts() -> str:
+    return page.charts(
+        page.chart(
+            SCATTER,
+            "Predicted against measured, both logarithmic; on the line they are equal.",
+            caption="Squares wait for launches, circles for memory, diamonds for the cache, triangles for "
+            "arithmetic, "
+            "crosses for the host.",
+        ),
+        page.chart(DEVIATIONS, "Deviation of predicted from measured, against what was measured."),
+        page.chart(
+            ABLATION,
+            "The error that nine in ten chains stay below, as effects are switched on one by one.",
+            caption="Chains by hand, in a graph. Parameters stay those of the whole model.",
+        ),
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dash import dcc, html
+from dash import html
 
 from fusesim.ops import DTYPES
 from fusesim.ops import OPS as OP_TABLE
 from fusesim.paths import STYLES
 
-from .. import controls, ids, layout, widgets
+from .. import controls, ids, layout, page, widgets
 from ..chain_text import FIVE, MAX_OPS, TEXT_LIMIT
 from ..layout import Buttons, Entry, Group, Menu, Slider, Switch
 from ..settings import STOPS, Settings
@@ -140,16 +140,14 @@ def groups(catalogue: Catalogue) -> tuple[Group, ...]:
 
 
 def build(catalogue: Catalogue) -> Component:
-    """Build the page, its controls at the default view; charts and figures arrive with the first answer."""
+    """Build the part of the page that is Dash's: its controls, at the default view."""
     view = look(Settings(), catalogue)
     values, hidden = widgets.widget_values(Settings(), view), widgets.hidden(Settings(), view)
     return html.Div(
         [
             _stepper(values),
             _panel(catalogue, values, hidden),
-            _charts(),
-            dcc.Store(id=ids.REQUEST),
-            dcc.Store(id=ids.ANSWER),
+            page.live(),
         ],
         className="live",
     )
@@ -174,35 +172,22 @@ def _stepper(values: dict[str, Any]) -> Component:
     return html.Section([heading, group, html.Div(told, className="told")], className="card stepper controls")
 
 
-def _charts() -> Component:
-    charts = [
-        layout.chart(
+def charts() -> str:
+    """Return the page's charts, and what stands beside them."""
+    gap = f'The dotted line is the distance to the roof: <span id="{ids.ROOF_GAP}"></span>. '
+    reasons = f'<div class="card reasons"><h3>What decides here</h3><ul id="{ids.REASONS}"></ul>{page.share()}</div>'
+    return page.charts(
+        page.chart(
             ids.TIME_CHART,
-            label="Time of the chain, unfused and fused, against tensor size, both axes logarithmic.",
-            caption=(
-                "Shaded: launches take the larger part of the time; dark for both ways, light for one. ",
-                html.Span(id=ids.MEASURED),
-            ),
+            "Time of the chain, unfused and fused, against tensor size, both axes logarithmic.",
+            caption="Shaded: launches take the larger part of the time; dark for both ways, light for one. "
+            f'<span id="{ids.MEASURED}"></span>',
         ),
-        layout.chart(ids.BYTES_CHART, label="Bytes moved, unfused and fused, at the chosen size."),
-        layout.chart(
+        page.chart(ids.BYTES_CHART, "Bytes moved, unfused and fused, at the chosen size."),
+        page.chart(
             ids.ROOFLINE_CHART,
-            label="The chain before and after fusion under the device's roofline.",
-            caption=(
-                "The dotted line is the distance to the roof: ",
-                html.Span(id=ids.ROOF_GAP),
-                ". ",
-                html.Strong(id=ids.ABOVE_ROOF),
-            ),
+            "The chain before and after fusion under the device's roofline.",
+            caption=f'{gap}<strong id="{ids.ABOVE_ROOF}"></strong>',
         ),
-    ]
-    share = html.Button(
-        "Copy the link to this view",
-        type="button",
-        className="quiet",
-        disable_n_clicks=True,
-        **layout.attributes(data_copy=""),
+        after=reasons,
     )
-    copied = html.Span(className="reading copied", role="status")
-    reasons = html.Div([html.H3("What decides here"), html.Ul(id=ids.REASONS), share, copied], className="card reasons")
-    return html.Section([html.H2("Charts", className="unseen"), *charts, reasons], className="charts")

@@ -25,11 +25,8 @@ def devices(catalogue: Catalogue) -> page.Page:
         title=device_lesson.TITLE,
         lead=device_lesson.LEAD,
         look="plain",
-        bench=f"{guide.guide(device_lesson.steps(catalogue))}{panel}{_sheets()}",
+        bench=f"{guide.guide(device_lesson.steps(catalogue))}{panel}{_charts()}{_sheets()}",
         below=f'<article class="lesson">{guide.glossary(device_lesson.WORDS)}</article>',
-        layout=page.live(
-            page.chart(RATIOS, "Figures of each device as multiples of the first device's, on a logarithmic axis.")
-        ),
         respond=Answers(form, partial(show, catalogue=catalogue), blame=device_view.EDITS),
     )
 
@@ -46,4 +43,10 @@ def _sheets() -> str:
         'aria-label="Figures of your copy"></div><details><summary>The file</summary>'
         f'<pre tabindex="0"><code id="{FILE}"></code></pre></details></section>'
         f"{page.workings()}</div>"
+    )
+
+
+def _charts() -> str:
+    return page.charts(
+        page.chart(RATIOS, "Figures of each device as multiples of the first device's, on a logarithmic axis.")
     )

@@ -30,12 +30,8 @@ def plans(catalogue: Catalogue) -> page.Page:
         title=plan_lesson.TITLE,
         lead=plan_lesson.LEAD,
         look="wide",
-        bench=f"{guide.guide(plan_lesson.steps())}{panel}{_figures()}{_board()}{_sheets()}",
+        bench=f"{guide.guide(plan_lesson.steps())}{panel}{_figures()}{_board()}{_charts()}{_sheets()}",
         below=_below(),
-        layout=page.live(
-            page.chart(TIMELINE, "Kernels over time, unfused above fused."),
-            page.chart(MEMORY, "Memory over time above the inputs, unfused and fused."),
-        ),
         respond=Answers(form, partial(show, catalogue=catalogue, form=form)),
     )
 
@@ -100,4 +96,11 @@ def _below() -> str:
         '<article class="lesson"><h2>What each compiler does</h2>'
         f'<dl class="glossary columns">{compilers}</dl><h2 class="after">Ideas behind it</h2>'
         f'<div class="columns">{ideas}</div>{guide.glossary(plan_lesson.WORDS)}</article>'
+    )
+
+
+def _charts() -> str:
+    return page.charts(
+        page.chart(TIMELINE, "Kernels over time, unfused above fused."),
+        page.chart(MEMORY, "Memory over time above the inputs, unfused and fused."),
     )

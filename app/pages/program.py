@@ -33,16 +33,8 @@ def program(catalogue: Catalogue) -> page.Page:
         title=program_lesson.TITLE,
         lead=program_lesson.LEAD,
         look="plain counted pairs handed",
-        bench=f"{guide.guide(steps)}{_drop()}{panel}{_figures()}{_sheets()}",
+        bench=f"{guide.guide(steps)}{_drop()}{panel}{_figures()}{_charts()}{_sheets()}",
         below=f'<article class="lesson">{guide.glossary(program_lesson.WORDS)}</article>',
-        layout=page.live(
-            page.chart(TIMELINE, "Kernels over time: measured, unfused and fused."),
-            page.chart(
-                ACHIEVED,
-                "What each op took, against what the device's ceilings allow; both axes logarithmic.",
-                caption="On the line nothing is to be won. The further above it, the more.",
-            ),
-        ),
         respond=Answers(form, partial(show, catalogue=catalogue, traces=traces)),
         routes=partial(route, catalogue=catalogue, form=form),
     )
@@ -77,4 +69,15 @@ def _sheets() -> str:
         f'<ul id="{SAID}"></ul></section>'
         f"{tables.framed(REACHED, 'Achieved against attainable', 'Ops with the most time to win first.')}"
         f"{page.workings()}</div>"
+    )
+
+
+def _charts() -> str:
+    return page.charts(
+        page.chart(TIMELINE, "Kernels over time: measured, unfused and fused."),
+        page.chart(
+            ACHIEVED,
+            "What each op took, against what the device's ceilings allow; both axes logarithmic.",
+            caption="On the line nothing is to be won. The further above it, the more.",
+        ),
     )

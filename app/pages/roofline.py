@@ -33,18 +33,8 @@ def roofline(catalogue: Catalogue) -> page.Page:
         title=roofline_lesson.TITLE,
         lead=roofline_lesson.LEAD,
         look="plain counted",
-        bench=f"{guide.guide(roofline_lesson.steps(catalogue, form))}{panel}{_figures()}{_sheets()}",
+        bench=f"{guide.guide(roofline_lesson.steps(catalogue, form))}{panel}{_figures()}{_charts()}{_sheets()}",
         below=f'<article class="lesson">{guide.glossary(roofline_lesson.WORDS)}</article>',
-        layout=page.live(
-            page.chart(
-                ROOFLINE,
-                "Ceilings of the device, and kernels before and after fusion, by arithmetic intensity; both axes "
-                "logarithmic.",
-                KEY,
-                "Large marks are all kernels together, small ones each. Shaded: memory decides, dark for every kind of "
-                "arithmetic, light for the fastest. Rings are ridge points.",
-            )
-        ),
         respond=Answers(form, partial(show, catalogue=catalogue, form=form)),
     )
 
@@ -66,4 +56,17 @@ def _sheets() -> str:
         f'<ul id="{SAID}"></ul></section>'
         f"{tables.framed(KERNELS, 'Kernels under the roof', 'The longest first.')}"
         f"{tables.framed(LIMITS, 'Ceilings')}{page.workings()}</div>"
+    )
+
+
+def _charts() -> str:
+    return page.charts(
+        page.chart(
+            ROOFLINE,
+            "Ceilings of the device, and kernels before and after fusion, by arithmetic intensity; both axes "
+            "logarithmic.",
+            KEY,
+            "Large marks are all kernels together, small ones each. Shaded: memory decides, dark for every kind of "
+            "arithmetic, light for the fastest. Rings are ridge points.",
+        )
     )

@@ -119,6 +119,12 @@ def test_a_figure_that_cannot_be_is_not_to_be_trusted(catalogue):
     assert "do not trust" in readout.above_roof(replace(view, peak=1e6))
 
 
+def test_a_size_that_no_float_holds_is_refused_in_a_sentence(catalogue):
+    row, rows = 73281971, 122911533  # their product is beyond 2^53, where a remainder is not exact
+    answer = ask(catalogue, url=f"?ops=add_row&row={row}&elements={row * rows}")
+    assert "row does not divide" in answer["alerts"][ids.problem(ids.SIZE)]
+
+
 def test_the_next_good_input_clears_the_alert(catalogue):
     assert ask(catalogue, elements="4096")["alerts"][ids.problem(ids.SIZE)] == ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import statistics
 import time
 from importlib import resources
@@ -125,7 +127,7 @@ def test_a_page_fits_the_narrowest_phone_and_a_projector(page, path):
 def test_every_page_gives_a_link_to_its_view_and_says_so(page, path):
     page.open(path)
     page.script("document.querySelector('[data-copy=\"\"]').click()")
-    page.until(lambda: page.find(".workings > .copied, .reasons > .copied").text != "")
+    page.until(lambda: page.find(".share .copied").text != "")
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -287,6 +289,38 @@ def test_a_table_is_saved_with_its_exact_numbers(page):
     text = page.browser.execute_async_script("const done = arguments[0]; window.kept[0].text().then(done)")
     assert text.startswith("Kernel,Side,FLOP/B")
     assert made in text
+
+
+OFFLINE = {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+KEPT = """
+const done = arguments[0], give = URL.createObjectURL;
+URL.createObjectURL = (blob) => { URL.createObjectURL = give; blob.text().then(done); return '#'; };
+document.querySelector('[data-keep]').click();
+"""
+
+
+@pytest.mark.parametrize("path", ["", *(f"{path}/" for path in PAGES)])
+def test_a_view_is_kept_as_a_file_that_opens_offline(page, tmp_path, path):
+    page.open(path)
+    figure = page.script("const shown = document.querySelector('.figure .big'); return shown && shown.textContent")
+    charts = page.script("return document.querySelectorAll('figure.chart').length")
+    text = page.browser.execute_async_script(KEPT)
+    assert not re.search(r"""(?:src|href)=["'](?!https://|#|data:)|<script|@import|url\(["']?http""", text)
+    kept = tmp_path / "kept.html"
+    kept.write_text(text, encoding="utf-8")
+    page.browser.get_log("performance")
+    page.browser.execute_cdp_cmd("Network.enable", {})
+    page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", OFFLINE)
+    try:
+        page.browser.get(kept.as_uri())
+        assert page.script("return document.querySelectorAll('.picture svg .cartesianlayer').length") >= charts
+        assert page.script("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert figure is None or figure in page.script("return document.body.textContent")
+        sent = [json.loads(entry["message"])["message"] for entry in page.browser.get_log("performance")]
+    finally:
+        page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", OFFLINE | {"offline": False})
+    asked = [each["params"]["request"]["url"] for each in sent if each["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 
 
 def test_a_chart_is_saved_as_a_drawing(page):
