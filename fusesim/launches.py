@@ -62,8 +62,10 @@ class Launch:
 
     `row` names its class. `reads` and `writes` are distinct bytes; `again` are bytes read once more in the same kernel
     (a second pass over a row), which the cache serves as far as `window`, the bytes in flight between the two passes,
-    stays in it. Per element `slots` instructions and `special` functions beyond the class's own; `serial` clock cycles
-    are what a thread's dependent instructions take between its last load and its store; `chain` values are what one
+    stays in it. Per element `slots` instructions and `special` functions beyond the class's own, and `branched` clock
+    cycles in which the other elements of its thread wait; per thread `joined` instructions that join what its block
+    has, whatever the length. `serial` clock cycles are what a thread's dependent instructions take between its last
+    load and its store; `chain` values are what one
     thread works through in a block, which no other warp can take from it; `code` instructions are written out for it
     one behind the other. `steps` are what one thread does one after the other; `resident` blocks fit on an SM, and
     their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM: a `product` cut by a

@@ -1,4 +1,4 @@
-"""Generated kernels with reductions: rows held on chip, rows looped over, rows cut into parts, columns.
+"""Generated kernels with reductions: rows held on chip, and rows looped over; see `row_parts` for those that are cut.
 
 Which of these it is, and in what blocks, is decided from how many rows there are and how long they are (PyTorch 2.11,
 Triton 3.6, as launches on an H200 show it).
@@ -6,20 +6,20 @@ Triton 3.6, as launches on an H200 show it).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fusesim.launches import Access, Launch
-from fusesim.lowering.access import accesses, ceil, width
+from fusesim.launches import Launch
+from fusesim.lowering.access import ceil
 from fusesim.lowering.counting import arithmetic, odd_rows
 from fusesim.lowering.passes import JOINED, SHUFFLED, VARIANCES, joining_slots, pass_levels, passes, running_slots
-from fusesim.strategies.inductor_loops import LONG_ROW, splits
+from fusesim.lowering.row_parts import LOOP_THREADS, TILE, RowShape, over_columns, row_shape, two_stages
+from fusesim.strategies.inductor_loops import splits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fusesim.graph import Graph, Node
+    from fusesim.graph import Node
     from fusesim.lowering.counting import Part
 
 HELD: Final = 1024
@@ -34,49 +34,8 @@ MANY_ROWS: Final = 512
 SHORT_ROW: Final = 512
 """Longest row of few for which a block of 128 threads suffices."""
 
-TILE: Final = 2048
-"""Values of a row that a block takes in one step of a loop; a last step that is partly empty takes as long."""
-
-LOOP_THREADS: Final = 512
-"""Threads of a block that loops over a row."""
-
 MANY_OPERANDS: Final = 10
 """Loads and reductions from which on a loop over many rows gets half of the threads, to leave each more registers."""
-
-LEAST_PART: Final = 4096
-"""Shortest part into which a row is cut where that is needed to fill the device."""
-
-FEW_COLUMNS: Final = 256
-MANY_RESULTS: Final = 8192
-"""A reduction over first dimensions is cut where more values than that meet in fewer results than that: see
-`fusesim.strategies.inductor`."""
-
-COLUMN_PART: Final = 128
-MOST_COLUMN_PARTS: Final = 64
-"""Values of one part of a column, and the most parts."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowShape:
-    """How many results a reduction has, of how many values each, and whether those lie across the fastest dimension."""
-
-    rows: int
-    columns: int
-    outer: bool
-
-    @property
-    def elements(self) -> float:
-        """All values."""
-        return float(self.rows) * self.columns
-
-
-def row_shape(graph: Graph, node: Node) -> RowShape:
-    """Return the shape of a reduction."""
-    x = graph.tensors[node.inputs[0]]
-    dims = [dim for dim in node.attr("dims", ()) if x.shape[dim] != 1]
-    columns = max(math.prod(x.shape[dim] for dim in dims), 1)
-    last = max((dim for dim in range(len(x.shape)) if x.shape[dim] != 1), default=0)
-    return RowShape(max(x.elements // columns, 1), columns, bool(dims) and last not in dims)
 
 
 def row_kernels(part: Part, sms: int) -> list[Launch]:
@@ -84,9 +43,9 @@ def row_kernels(part: Part, sms: int) -> list[Launch]:
     shape = row_shape(part.graph, part.reductions[0])
     levels = pass_levels(part.graph, part.nodes)
     if shape.outer:
-        return _over_columns(part, shape)
+        return over_columns(part, shape)
     if splits(shape.rows, shape.columns, sms, outer=False) and not any(levels.values()):
-        return _two_stages(part, shape, sms)
+        return two_stages(part, shape, sms)
     if shape.columns <= HELD:
         return [_held(part, shape)]
     return [_looped(part, shape, levels, sms)]
@@ -218,64 +177,3 @@ def _passed(part: Part, shape: RowShape, every: Sequence[Sequence[Node]], steps:
         seen |= read
     item = max((graph.tensors[name].itemsize for name in full), default=2)
     return _Passed(again=again, slots=slots, special=special, branched=branched, loads=loads, joined=joined, item=item)
-
-
-def _two_stages(part: Part, shape: RowShape, sms: int) -> list[Launch]:
-    """Return the kernels of a reduction of few long rows: parts of rows, then each reduction's parts."""
-    count = max(math.ceil(shape.columns / LONG_ROW), 1)
-    if shape.rows * count < sms // 2:
-        count = max(min(shape.columns // LEAST_PART, sms // shape.rows), count)
-    return _staged(part, shape, count, "gen_parts")
-
-
-def _over_columns(part: Part, shape: RowShape) -> list[Launch]:
-    """Return the kernels of a reduction over first dimensions, in two stages where results are few."""
-    split = shape.columns > FEW_COLUMNS and shape.rows < MANY_RESULTS
-    count = min(max(shape.columns // COLUMN_PART, 1), MOST_COLUMN_PARTS) if split else 1
-    return _staged(part, shape, count, "gen_columns")
-
-
-def _staged(part: Part, shape: RowShape, count: int, row: str) -> list[Launch]:
-    """Return a first stage over parts and, where there is more than one, a second that joins them."""
-    graph, outer = part.graph, shape.outer
-    known = arithmetic(graph, part.nodes, shape.elements, part.shares, shape.rows)
-    stored = tuple(Access(f"{node.name}.parts", 4.0 * shape.rows * count) for node in part.reductions)
-    blocks = float(math.ceil(shape.rows / 8) * count / 4 if outer else shape.rows * count)
-    first = Launch(
-        name=part.title,
-        row=f"{row}{width(*(graph.tensors[name] for name in part.inputs))}",
-        nodes=part.names,
-        reads=part.reads,
-        writes=part.writes if count == 1 else stored,
-        elements=shape.elements,
-        blocks=max(blocks, 1.0),
-        threads=128 if outer else LOOP_THREADS,
-        resident=16 if outer else 4,
-        steps=ceil(shape.columns / count, 32.0 if outer else TILE),
-        slots=known.slots + 2.0 * len(part.reads),
-        special=known.special,
-        arithmetic=known.flops,
-    )
-    if count == 1:
-        return [first]
-    return [
-        first,
-        *(_joining(part, node, store, shape.rows) for node, store in zip(part.reductions, stored, strict=True)),
-    ]
-
-
-def _joining(part: Part, node: Node, stored: Access, rows: int) -> Launch:
-    """Return the kernel that joins the parts of one reduction."""
-    count = stored.bytes / 4.0 / rows
-    return Launch(
-        name=f"{node.kind} of parts",
-        row="gen_last",
-        nodes=(node.name,),
-        reads=(stored,),
-        writes=accesses(part.graph, [name for name in node.outputs if name in part.outputs]),
-        elements=float(rows * count),
-        blocks=max(float(math.ceil(rows / 64)), 1.0),
-        threads=64,
-        resident=32,
-        steps=ceil(count, 8.0),
-    )

@@ -63,7 +63,7 @@ ATTENTION = ("gap", "block", "step", "peak", "sustained", "share")
 PRODUCT_CLASSES = ("matmul", "conv1", "conv3", "conv_", "pointwise")
 ROW_CLASSES = (
     "sum_", "max_", "var_", "softmax", "log_softmax", "layer_norm", "rms_norm", "moments", "normalised", "columns",
-    "scan", "nll", "gen_rows", "gen_held", "gen_warp", "gen_parts", "gen_columns", "gen_last",
+    "scan", "nll", "gen_columns", "gen_last",
 )  # fmt: skip
 SCALED = {
     "gap": (1e-6, 0, 15, 0.2),
@@ -160,7 +160,7 @@ def predicted(case, find, here):
 
 def free_rates(row):
     """Return what is fitted of a class."""
-    if row.startswith(("gen_held", "gen_warp", "gen_rows")):
+    if row.startswith(("gen_held", "gen_rows", "gen_parts")):
         return GENERATED
     if row.startswith(ROW_CLASSES):
         return ROWS

@@ -177,6 +177,18 @@ def test_dependent_instructions_of_one_value_come_on_top():
     assert timed(launch(1e6, serial=500.0)).latency == pytest.approx(8e-7 + 5e-7)
 
 
+def test_a_block_pays_for_joining_its_threads_whatever_the_length():
+    one = launch(blocks=1600.0, threads=128, joined=500.0)
+    # 16 blocks on each SM x 128 threads x 500 / 6.4e10
+    assert timed(one, Rates(slots=0.0)).issue == pytest.approx(16 * 128 * 500 / 6.4e10)
+    assert timed(one, Rates(slots=0.0)).waves == pytest.approx(500 / 1e9)  # once, as all blocks run at once
+
+
+def test_values_of_a_thread_wait_for_one_that_branches():
+    one = launch(blocks=100.0, chain=32.0, branched=90.0)
+    assert timed(one, Rates(slots=0.0)).waves == pytest.approx(32 * 90 / 1e9)
+
+
 def test_matrix_units_and_memory_meet_at_a_right_angle():
     work = TiledAttention(heads=100, queries=128, keys=12800, padded=64, high=128, wide=128)
     one = launch(4e9, rate=1e13, attention=work, resident=1)

@@ -4,8 +4,19 @@ import pytest
 
 from fusesim.builder import Builder
 from fusesim.lowering.counting import SECTOR, SLOTS, arithmetic, needed_shares
-from fusesim.lowering.passes import ONLINE_SLOTS, WELFORD, pass_levels, passes, running_slots
-from fusesim.lowering.row_loops import RowShape, row_shape
+from fusesim.lowering.passes import (
+    DIVIDING,
+    JOINED,
+    JOINED_EVEN,
+    JOINED_VARIANCE,
+    ONLINE_SLOTS,
+    RUNNING,
+    joining_slots,
+    pass_levels,
+    passes,
+    running_slots,
+)
+from fusesim.lowering.row_parts import RowShape, part_count, row_shape
 
 
 def chain(*names, shape=(1000, 1024), dtype="bf16"):
@@ -126,9 +137,12 @@ def test_short_rows_stay_on_chip(generated, rows, columns, blocks, threads):
     assert held.again == 0
 
 
-def test_a_held_row_is_padded_to_a_power_of_two(generated):
-    (held,) = generated(centred(12_000, 300))
-    assert held.elements == 12_000 * 512
+def test_a_held_row_is_padded_to_whole_loads_of_its_threads(generated):
+    # 32 threads load 8 values each: pieces of 256; in fp32 of 128
+    assert generated(centred(12_000, 300))[0].elements == 12_000 * 512
+    assert generated(centred(12_000, 700))[0].elements == 12_000 * 768
+    assert generated(centred(12_000, 300, dtype="fp32"))[0].elements == 12_000 * 384
+    assert generated(centred(12_000, 16))[0].elements == 12_000 * 16
     assert generated(centred(12_000, 301))[0].row == "gen_held_odd16"  # 602 bytes
 
 
@@ -159,14 +173,14 @@ def test_two_rows_share_a_block_up_to_2048_values(generated):
 
 def test_a_partly_empty_step_takes_as_long(generated):
     (looped,) = generated(centred(4000, 2560))
-    assert looped.elements == 4000 * 4096  # two steps of 2048
+    assert looped.elements == 2 * 4000 * 4096  # two passes of two steps of 2048
 
 
 @pytest.mark.parametrize(
     ("rows", "columns", "parts"),
     [
         (200, 16_384, 2),  # 8192 a part: 400 blocks
-        (4, 32_768, 8),  # 4 x 4 parts are fewer than half of the SMs: 4096 a part
+        (4, 32_768, 4),
     ],
 )
 def test_few_long_rows_are_reduced_in_two_stages(generated, rows, columns, parts):
@@ -329,17 +343,70 @@ def test_a_variance_after_a_mean_takes_a_second_pass():
     assert [sorted(node.kind for node in ops) for ops in every] == [["mean"], ["mean", "mul", "sub"]]
 
 
-def test_running_reductions_take_more_than_plain_ones():
-    def running(build):
-        b = Builder("running")
-        made = build(b)
-        b.output(*(made if isinstance(made, tuple) else (made,)))
-        graph = b.graph()
-        return running_slots(graph, graph.paid_nodes)
+def graph_of(build):
+    b = Builder("passes")
+    made = build(b)
+    b.output(*(made if isinstance(made, tuple) else (made,)))
+    return b.graph()
 
-    assert running(summed(100, 4096)) == 0
-    assert running(lambda b: b.reduce("var", b.input(100, 4096), [-1])) == WELFORD
-    assert running(softened(100, 4096)) == ONLINE_SLOTS  # the sum is corrected where the maximum grows
+
+def test_running_reductions_take_more_than_plain_ones():
+    def running(build, steps):
+        graph = graph_of(build)
+        return running_slots(graph, graph.paid_nodes, steps)
+
+    def variance(b):
+        return b.reduce("var", b.input(100, 4096), [-1])
+
+    assert running(summed(100, 4096), 2.5) == 0
+    assert running(softened(100, 4096), 2.5) == ONLINE_SLOTS  # the sum is corrected where the maximum grows
+    # written out, its divisors are constants; in whole steps one for all; in a long loop it divides each time
+    assert [running(variance, steps) for steps in (2.0, 2.5, 9.5)] == [0, RUNNING, DIVIDING]
+
+
+def test_a_block_joins_what_its_threads_have():
+    def joined(build, steps=2.5):
+        graph = graph_of(build)
+        return joining_slots(graph, graph.paid_nodes, steps)
+
+    def twice(b):
+        x = b.input(100, 4096)
+        return b.reduce("var", x, [-1]), b.reduce("var", x, [-1], keepdim=True), b.reduce("sum", x, [-1])
+
+    assert joined(summed(100, 4096)) == JOINED
+    assert joined(twice) == JOINED_VARIANCE + JOINED  # the same variance is found once
+    assert joined(twice, 2.0) == JOINED_EVEN + JOINED
+
+
+def test_a_loop_of_many_operands_has_half_of_the_threads(generated):
+    def build(count):
+        def made(b):
+            inputs = [b.input(4000, 4096, dtype="bf16") for _ in range(count)]
+            total = inputs[0]
+            for other in inputs[1:]:
+                total = b.op("add", total, other)
+            return b.reduce("sum", total, [-1])
+
+        return made
+
+    few, many = (generated(build(count))[0] for count in (8, 9))  # one reduction besides
+    assert (few.threads, few.resident) == (512, 4)
+    assert (many.threads, many.resident) == (256, 8)
+    assert many.steps == 4  # 1024 values a step
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "parts"),
+    [
+        (1, 14_336, 2),  # 32 values to each of 256 threads
+        (64, 50_304, 7),
+        (1, 20_000 * 512, 500),  # 76 values would make 528 blocks; 80 divide the row
+        (1, 16_384 * 4096, 512),  # 497, then 512
+        (1, 2**30, 8192),  # 512 at most
+    ],
+)
+def test_rows_are_cut_as_inductor_cuts_them(rows, columns, parts):
+    assert part_count(rows, columns, 132) == parts
 
 
 def test_a_maximum_beside_an_unrelated_sum_is_plain():
@@ -350,7 +417,7 @@ def test_a_maximum_beside_an_unrelated_sum_is_plain():
     b = Builder("beside")
     b.output(*build(b))
     graph = b.graph()
-    assert running_slots(graph, graph.paid_nodes) == 0
+    assert running_slots(graph, graph.paid_nodes, 2.5) == 0
 
 
 def test_the_shape_of_a_reduction():
