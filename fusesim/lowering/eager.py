@@ -46,6 +46,9 @@ PICTURE: Final = 4
 BLOCK: Final = 1024
 """Elements of a block of the vectorised kernel: 128 threads of 8."""
 
+NARROW: Final = frozenset({"bf16", "fp16", "fp8"})
+"""Types that PyTorch's copy has a vectorised kernel to convert to."""
+
 
 def pointwise(graph: Graph, node: Node, target: Target) -> list[Launch]:
     """Return the kernel of a pointwise op, or two where PyTorch divides a number by a tensor.
@@ -74,7 +77,7 @@ def _pointwise(graph: Graph, node: Node, inputs: list[Tensor], output: Tensor) -
     if regular(output, inputs):
         if not mixed:
             name, per_block, vector = f"vectorised{suffix}", BLOCK, 8
-        elif node.kind == "cast" and output.dtype in {"bf16", "fp16"}:
+        elif node.kind == "cast" and output.dtype in NARROW:
             name, per_block, vector = "narrowed", BLOCK, 8
         else:
             name, per_block, vector = "converted", 512, 4
