@@ -192,8 +192,8 @@ class Builder(Views):
         if min(space, default=1) < 1:
             raise GraphError(f"conv: the window {weight.shape[2:]} is larger than x {x.shape} with its padding")
         shape = (x.shape[0], weight.shape[0], *space)
-        strides = common_strides_like(shape, x)
-        result = self.tensor(shape, x.dtype, stem="conv", strides=strides)
+        lead = weight if x.contiguous and _last(weight) else x  # channels last where either operand is
+        result = self.tensor(shape, x.dtype, stem="conv", strides=common_strides_like(shape, lead))
         self.node(
             "conv",
             [x, weight] if bias is None else [x, weight, bias],
@@ -230,7 +230,8 @@ class Builder(Views):
             raise GraphError(f"concat: {' and '.join(str(t.shape) for t in tensors)} differ beside dimension {dim}")
         shape = list(tensors[0].shape)
         shape[dim] = sum(tensor.shape[dim] for tensor in tensors)
-        result = self.tensor(shape, promoted(tensors, None), stem="concat")
+        strides = common_strides_like(tuple(shape), tensors[0]) if all(_last(one) for one in tensors) else None
+        result = self.tensor(shape, promoted(tensors, None), stem="concat", strides=strides)
         self.node("concat", tensors, [result], dim=dim)
         return result
 
@@ -262,3 +263,8 @@ def _window(rank: int, **settings: Sequence[int]) -> dict[str, tuple[int, ...]]:
         if len(values) != rank or min(values, default=1) < least.get(name, 1):
             raise GraphError(f"conv: {name} {excerpt(tuple(values))} does not say how far to go in {rank} dimensions")
     return {name: tuple(values) for name, values in settings.items()}
+
+
+def _last(x: Tensor) -> bool:
+    """Return whether channels lie next to each other, as PyTorch asks: of pictures, and not where row-major too."""
+    return len(x.shape) in {4, 5} and permuted_dense(x) and not x.contiguous and x.strides[1] == 1

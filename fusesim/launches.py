@@ -62,7 +62,8 @@ class Launch:
 
     `row` names its class. `reads` and `writes` are distinct bytes; `again` are bytes read once more in the same kernel
     (a second pass over a row), which the cache serves as far as `window`, the bytes in flight between the two passes,
-    stays in it. Per element `slots` instructions and `special` functions beyond the class's own, and `branched` clock
+    stays in it. `crossing` bytes leave the cache beside those that are distinct: of sectors that are fetched whole, or
+    again, for a part that is used. Per element `slots` instructions and `special` functions beyond the class's own, and `branched` clock
     cycles in which the other elements of its thread wait; per thread `joined` instructions that join what its block
     has, whatever the length. `serial` clock cycles are what a thread's dependent instructions take between its last
     load and its store; `chain` values are what one
@@ -79,6 +80,7 @@ class Launch:
     writes: tuple[Access, ...] = ()
     again: float = 0.0
     window: float = 0.0
+    crossing: float = 0.0
     elements: float = 0.0
     blocks: float = 1.0
     threads: int = 128
@@ -275,7 +277,8 @@ def _cache_time(launch: Launch, machine: Machine) -> float:
     """Time of all bytes on the path through the cache; wider while all blocks run at once. [s]."""
     resident = launch.blocks <= machine.sms * launch.resident
     path = machine.wave_bandwidth if resident else machine.cache_bandwidth
-    return (launch.bytes_read + launch.bytes_written - (1.0 - SECOND_PASS) * launch.again) / path
+    moved = launch.bytes_read + launch.bytes_written + launch.crossing
+    return (moved - (1.0 - SECOND_PASS) * launch.again) / path
 
 
 def _issue_times(launch: Launch, rates: Rates, machine: Machine) -> tuple[float, float]:

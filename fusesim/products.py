@@ -60,12 +60,16 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """A tile, into how many parts the inner dimension is split, and how many tiles there are with that."""
+    """A tile, into how many parts the inner dimension is split, and how many tiles there are with that.
+
+    `at_once` tiles run at a time; 0 stands for one on each SM.
+    """
 
     wide: float
     high: float
     split: int
     tiles: float
+    at_once: float = 0.0
 
 
 CHOICE: Final = {"peak": 0.85, "fill": 1.4e11, "once": 1.75e-6, "parts": 1e-6}
@@ -132,7 +136,7 @@ def product_time(product: Product, tiling: Tiling, rates: Rates, *, sms: int, ra
     inner = 128 / product.itemsize
     steps = np.ceil(product.k / tiling.split / inner)
     one = step_time(tiling.wide, tiling.high, product.itemsize, rate=rate * rates.peak, fill=rates.fill)
-    rounds = np.ceil(tiling.tiles / sms)
+    rounds = np.ceil(tiling.tiles / (tiling.at_once or sms))
     tiled = rounds * (steps * one + rates.block)
     powered = product.flops / (rate * sms * rates.sustained)
     return float((tiled**8 + powered**8) ** 0.125)

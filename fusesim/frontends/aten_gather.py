@@ -71,7 +71,7 @@ def _pool(call: Call) -> None:
 @rule("upsample_nearest1d_backward", "upsample_linear1d_backward", "upsample_nearest3d_backward")
 def _upsample(call: Call) -> None:
     """Map a larger picture, or the gradient of one."""
-    call.emit("upsample", call.tensors[:1])
+    call.emit("upsample", call.tensors[:1], mode="nearest" if "nearest" in call.name else "linear")
 
 
 @rule("_thnn_fused_gru_cell", "_thnn_fused_lstm_cell")

@@ -157,13 +157,14 @@ def _softmax_backward(args: dict[str, Any]) -> list[Look]:
 
 @result_rule("native_layer_norm_backward", "_fused_rms_norm_backward", "native_group_norm_backward")
 @result_rule("native_batch_norm_backward", "cudnn_batch_norm_backward", "batch_norm_backward")
-def _norm_backward(args: dict[str, Any]) -> list[Look]:
-    """Gradients of the input, of the weight and of the bias."""
+def _norm_backward(args: dict[str, Any]) -> list[Look | None]:
+    """Gradients of the input, of the weight and of the bias, those that were asked for."""
     x, weight = args["input"], args.get("weight")
     parts = [like(x)]
     if isinstance(weight, Tensor):
         parts += [like(weight)] * (1 if "normalized_shape" in args and "mean" not in args else 2)
-    return parts
+    mask = args.get("output_mask") or [True] * len(parts)
+    return [part if asked else None for part, asked in zip(parts, mask, strict=False)]
 
 
 @result_rule("embedding_dense_backward", "_embedding_bag_dense_backward", "embedding_backward")

@@ -149,7 +149,7 @@ class _Walk:
     def _resolve(self, group: Group, named: dict[str, Any]) -> tuple[dict[str, Any], list[Value]]:
         """Return arguments with the graph's tensors, and the values that are read."""
         blank = group.over and group.stem in {"copy", "zero", "fill"} and not isinstance(named.get("value"), Operand)
-        skipped = {"out", "self"} if blank else {"out"}
+        skipped = {"out", "self"} if blank else {"" if "backward" in group.stem else "out"}
         flat: list[Operand] = []
         for name, value in named.items():
             if name not in skipped:

@@ -5,12 +5,13 @@ Those over rows stand in `fusesim.lowering.rows`; a kind without a rule of its o
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses, ceil, width
-from fusesim.lowering.rows import group_norm, layer_norm, softmax
+from fusesim.lowering.pictures import pool, touched_once, upsample
+from fusesim.lowering.rows import THREADS, WARP, above, below, group_norm, layer_norm, softmax
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,28 +27,7 @@ def normalise(graph: Graph, node: Node, target: Target) -> list[Launch]:
     rule = ROWS.get(node.kind)
     if rule is not None:
         return rule(graph, node, target)
-    row = _pass(graph, node)
-    if node.kind == "pool":
-        x = graph.tensors[node.inputs[0]]
-        return [replace(row, row=f"pool{'_last' if len(x.strides) > 1 and x.strides[1] == 1 else ''}{width(x)}")]
-    return [row]
-
-
-def _pass(graph: Graph, node: Node) -> Launch:
-    """Return a kernel that touches each operand once."""
-    output, x = graph.tensors[node.outputs[0]], graph.tensors[node.inputs[0]]
-    elements = float(max(output.elements, x.elements))
-    return Launch(
-        name=node.kind,
-        row=f"strided2_{width(output)}",
-        nodes=(node.name,),
-        reads=accesses(graph, node.inputs),
-        writes=accesses(graph, node.outputs),
-        elements=elements,
-        blocks=max(ceil(elements, 512.0), 1.0),
-        slots=node.row.flops,
-        arithmetic=node.row.flops * elements,
-    )
+    return [touched_once(graph, node)]
 
 
 def batch_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
@@ -60,7 +40,7 @@ def batch_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
     del target
     x, mean = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
     if x.dtype == "fp32":
-        return [_transform(graph, node, "batch_norm32")]
+        return [_transform(graph, node, "batch_norm_first32")]
     small = float(mean.elements * 4)
     first = "memcpy" if mean.dtype == "fp32" else "converted"
     copied = Launch(
@@ -70,6 +50,7 @@ def batch_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
         reads=(Access(mean.storage, float(mean.bytes)),),
         writes=(Access(f"{node.name}.mean", small),),
         elements=float(mean.elements),
+        steps=min(max(ceil(mean.elements, 128.0), 1.0), 4.0),
     )
     inverted = Launch(
         name="batch_norm deviation",
@@ -79,12 +60,34 @@ def batch_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
         writes=(Access(f"{node.name}.scale", small),),
         elements=float(mean.elements),
     )
-    return [copied, inverted, _transform(graph, node, "batch_norm16")]
+    last = len(x.strides) > 1 and x.strides[1] == 1 and x.shape[1] > 1
+    return [copied, inverted, _transform(graph, node, "batch_norm_last16" if last else "batch_norm_first16")]
+
+
+MOST_HIGH: Final = 128
+"""Blocks that share the places of the same 32 channels at most, where channels are last: few channels, few blocks."""
 
 
 def _transform(graph: Graph, node: Node, row: str) -> Launch:
-    """Return the kernel that scales and shifts each channel."""
+    """Return the kernel that scales and shifts each channel.
+
+    Notes
+    -----
+    Channels last: a block of 512 threads takes 32 channels side by side and 16 places, each thread 16 of them, until
+    there are `MOST_HIGH` such blocks. Else a block takes one channel of one image (several where they are small), a
+    thread for every four values from 64 to 512 of them.
+    """
     x = graph.tensors[node.inputs[0]]
+    images, channels = x.shape[0], x.shape[1] if len(x.shape) > 1 else 1
+    space = max(x.elements // max(images * channels, 1), 1)
+    if row.startswith("batch_norm_last"):
+        wide = min(below(channels), WARP)
+        high = min(below(math.ceil(images * space / 16)), THREADS // wide)
+        threads, tall = wide * high, min(math.ceil(images * space / (high * 16)), MOST_HIGH)
+        blocks, steps = math.ceil(channels / wide) * tall, math.ceil(images * space / (high * tall * 4))
+    else:
+        threads = min(max(above(math.ceil(space / 4)), 64), THREADS)
+        blocks, steps = channels * images, math.ceil(space / threads)
     return Launch(
         name="batch_norm",
         row=row,
@@ -92,12 +95,17 @@ def _transform(graph: Graph, node: Node, row: str) -> Launch:
         reads=accesses(graph, node.inputs),
         writes=accesses(graph, node.outputs),
         elements=float(x.elements),
-        blocks=max(ceil(x.elements, 8192.0), 1.0),
-        threads=512,
-        resident=4,
+        blocks=float(max(blocks, 1)),
+        threads=threads,
+        resident=max(min(2048 // threads, 32), 1),
+        steps=float(steps),
         slots=4,
         arithmetic=4.0 * x.elements,
     )
+
+
+LOSSES, MOST_LOSS_THREADS = 16, 1024
+"""Targets that a thread of a loss's only block adds up, and its threads at most: few targets take as long as many."""
 
 
 def nll_loss(graph: Graph, node: Node, target: Target) -> list[Launch]:
@@ -105,6 +113,7 @@ def nll_loss(graph: Graph, node: Node, target: Target) -> list[Launch]:
     del target
     x, wanted = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
     rows = float(max(wanted.elements, 1))
+    threads = min(max(above(math.ceil(rows / LOSSES)), WARP), MOST_LOSS_THREADS)
     return [
         Launch(
             name="nll_loss",
@@ -114,19 +123,29 @@ def nll_loss(graph: Graph, node: Node, target: Target) -> list[Launch]:
             writes=accesses(graph, node.outputs),
             elements=rows,
             blocks=1,
-            threads=32,
+            threads=threads,
             resident=1,
-            steps=ceil(rows, 32.0),
+            steps=ceil(rows, threads),
             arithmetic=rows,
         )
     ]
 
 
 def scan(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the kernel of a running sum along rows."""
-    del target
+    """Return the kernel of a running sum along rows.
+
+    Notes
+    -----
+    512 threads are shared between rows and their values as both numbers are, but for 16 to 512 along a row. They take
+    two values each at a time, add them up in a tree, down and up again, and go on: every step waits for the one
+    before, and for all threads twice as often as the tree is deep.
+    """
     x = graph.tensors[node.inputs[0]]
-    rows = max(x.elements // max(x.shape[-1], 1), 1)
+    columns = max(x.shape[-1], 1)
+    rows = max(x.elements // columns, 1)
+    wide = (9 + (columns - 1).bit_length() - (rows - 1).bit_length()) // 2
+    wide = 1 << min(max(wide, 4), 9)
+    steps = ceil(columns, 2.0 * wide)
     return [
         Launch(
             name=node.kind,
@@ -135,10 +154,11 @@ def scan(graph: Graph, node: Node, target: Target) -> list[Launch]:
             reads=accesses(graph, node.inputs),
             writes=accesses(graph, node.outputs),
             elements=float(x.elements),
-            blocks=float(rows),
-            threads=128,
-            resident=8,
-            steps=ceil(x.shape[-1], 1024.0),
+            blocks=ceil(rows, THREADS // wide),
+            threads=THREADS,
+            resident=max(target.machine.resident_threads // THREADS, 1),
+            joins=steps,
+            steps=steps,
             arithmetic=float(x.elements),
         )
     ]
@@ -153,5 +173,7 @@ ROWS: Final[dict[str, Rule]] = {
     "batch_norm": batch_norm,
     "nll_loss": nll_loss,
     "cumsum": scan,
+    "pool": pool,
+    "upsample": upsample,
 }
 """Rules of composites."""

@@ -11,12 +11,25 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fusesim.launches import Access, Launch
-from fusesim.lowering.access import WIDE, accesses, aligned_strides, ceil, coalesced, regular, width
+from fusesim.launches import Launch
+from fusesim.lowering.access import accesses, aligned_strides, ceil, regular, width
 from fusesim.lowering.composites import normalise
+from fusesim.lowering.convolutions import conv
+from fusesim.lowering.gathers import gather
+from fusesim.lowering.gradients import attention_backward, norm_backward
 from fusesim.lowering.library import LIBRARY
 from fusesim.lowering.rows import column_reduction, row_reduction
-from fusesim.tensor import permuted_dense
+from fusesim.lowering.strided import (
+    NARROW_BLOCK,
+    WIDE_BLOCK,
+    Reach,
+    copied,
+    operands_of,
+    reach,
+    strided_row,
+    transposed,
+)
+from fusesim.tensor import permuted_dense, row_major
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,11 +40,11 @@ if TYPE_CHECKING:
 
     Rule = Callable[[Graph, Node, Target], list[Launch]]
 
+PICTURE: Final = 4
+"""Dimensions of a batch of pictures."""
+
 BLOCK: Final = 1024
 """Elements of a block of the vectorised kernel: 128 threads of 8."""
-
-MOST_DIMS: Final = 4
-"""Dimensions from which on a strided kernel's index arithmetic is not told apart."""
 
 
 def pointwise(graph: Graph, node: Node, target: Target) -> list[Launch]:
@@ -57,7 +70,7 @@ def _pointwise(graph: Graph, node: Node, inputs: list[Tensor], output: Tensor) -
     floats = {t.dtype for t in inputs if t.shape} | ({output.dtype} if row.returns != "bool" else set())
     floats.discard("bool")
     suffix, mixed = width(*inputs, output), len(floats) > 1
-    elements = float(output.elements)
+    elements, cost = float(output.elements), Reach(0.0, 0.0)
     if regular(output, inputs):
         if not mixed:
             name, per_block, vector = f"vectorised{suffix}", BLOCK, 8
@@ -66,46 +79,31 @@ def _pointwise(graph: Graph, node: Node, inputs: list[Tensor], output: Tensor) -
         else:
             name, per_block, vector = "converted", 512, 4
     else:
-        dims = _dims(output, inputs)
-        if mixed:
-            name, per_block, vector = "strided_converted", 512, 4
-        else:
-            wide = suffix == "32"
-            name, per_block, vector = f"strided{dims}_{suffix}", 256 if wide else 512, 2 if wide else 4
-        if transposed(output, inputs):
-            name = f"transposed_{suffix}"
+        shape, own = output.shape, aligned_strides(output, output.shape)
+        operands = operands_of(shape, inputs)
+        name, cost = strided_row(shape, own, operands, suffix), reach(shape, own, operands)
+        wide = suffix == "32" and not mixed
+        per_block, vector = (WIDE_BLOCK, 2) if wide else (NARROW_BLOCK, 4)
+        if mixed and not transposed(shape, own, operands):
+            name = "strided_converted"
+    each = float(vector) if name.endswith("converted") else 1.0  # a value after the other, each looked up by its type
     return Launch(
         name=node.kind,
         row=name,
         nodes=(node.name,),
         reads=accesses(graph, node.inputs),
         writes=accesses(graph, node.outputs),
+        crossing=cost.crossing,
         elements=elements,
         blocks=max(ceil(elements, per_block), 1.0),
         threads=128,
         resident=16,
-        slots=row.slots,
+        steps=min(each, max(ceil(elements, 128.0), 1.0)),
+        slots=row.slots + cost.slots,
         special=row.special,
         serial=row.serial * vector,
         arithmetic=row.flops * elements,
     )
-
-
-def _dims(output: Tensor, inputs: list[Tensor]) -> int:
-    """Return how many dimensions a strided kernel works out, 2 to `MOST_DIMS`."""
-    strides = [aligned_strides(t, output.shape) for t in (output, *inputs)]
-    return min(max(coalesced(output.shape, strides), 2), MOST_DIMS)
-
-
-def transposed(output: Tensor, inputs: list[Tensor]) -> bool:
-    """Return whether a large operand's fastest dimension is not the output's: every access is a line of its own."""
-    if not output.elements:
-        return False
-    own = aligned_strides(output, output.shape)
-    fast = min((d for d in range(len(own)) if output.shape[d] != 1), key=lambda d: own[d], default=None)
-    if fast is None or output.shape[fast] < 8:  # noqa: PLR2004 - a sector of 32 B is used whole
-        return False
-    return any(aligned_strides(t, output.shape)[fast] > 1 and t.distinct * 2 > output.elements for t in inputs)
 
 
 def copy(graph: Graph, node: Node, target: Target) -> list[Launch]:
@@ -132,16 +130,27 @@ def _moved(graph: Graph, node: Node, row: str, elements: float, per_block: float
 
 
 def concat(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the kernel of a concatenation; several inputs go in one, 128 of them at most."""
-    del target
+    """Return the kernel of a concatenation; several inputs go in one, 128 of them at most.
+
+    Notes
+    -----
+    Row-major inputs are copied 16 bytes at a time. Others value by value, each place worked out anew: by a kernel of
+    its own where channels of pictures are last.
+    """
     output = graph.tensors[node.outputs[0]]
     if node.kind == "pad":
         filled = _moved(graph, node, "memcpy", float(output.bytes), 16384.0)
         return [filled, _moved(graph, node, "strided2_16", float(output.elements), 512.0)]
     inputs = [graph.tensors[name] for name in node.inputs]
-    contiguous = all(t.contiguous for t in inputs)
-    row = "concat_rows" if contiguous and node.attr("dim", 0) else "concat"
-    launch = _moved(graph, node, row if contiguous else "concat_strided", float(output.bytes) / 16.0, 512.0)
+    if all(t.contiguous for t in inputs):
+        row = "concat_rows" if node.attr("dim", 0) else "concat"
+        launch = _moved(graph, node, row, float(output.bytes) / 16.0, 512.0)
+    else:
+        last = all(len(t.shape) == PICTURE and permuted_dense(t) and t.strides[1] == 1 for t in inputs)
+        launch = _moved(graph, node, "concat_last" if last else "concat_strided", float(output.elements), 1024.0)
+        if not last:  # two blocks of 512 threads on each SM for each tensor, whatever its size
+            blocks = 2.0 * target.machine.sms * len(inputs)
+            launch = replace(launch, blocks=blocks, threads=512, resident=4)
     return [launch] * max(math.ceil(len(inputs) / 128), 1)
 
 
@@ -151,31 +160,6 @@ def dropout(graph: Graph, node: Node, target: Target) -> list[Launch]:
     x = graph.tensors[node.outputs[0]]
     launch = _moved(graph, node, f"dropout{width(x)}", float(x.elements), 2048.0)
     return [launch]
-
-
-def gather(graph: Graph, node: Node, target: Target) -> list[Launch]:
-    """Return the kernel that reads rows or elements at places that an index names: only those are read."""
-    del target
-    output, table = graph.tensors[node.outputs[0]], graph.tensors[node.inputs[0]]
-    row_bytes = output.shape[-1] * output.itemsize if output.shape else 0
-    whole = node.kind in {"embedding", "index"} and row_bytes % 16 == 0 and len(node.inputs) == 2  # noqa: PLR2004
-    indices = accesses(graph, node.inputs[1:])
-    reads = (Access(table.storage, float(min(output.bytes, table.bytes))), *indices)
-    base = Launch(
-        name=node.kind,
-        row="bag" if node.kind == "embedding_bag" else ("gather_rows" if whole else "gather_elements"),
-        nodes=(node.name,),
-        reads=reads,
-        writes=accesses(graph, node.outputs),
-        elements=float(output.bytes) / 16.0 if whole else float(output.elements),
-        blocks=max(ceil(float(output.bytes) / 16.0, 256.0) if whole else ceil(output.elements, 1024.0), 1.0),
-        threads=128,
-        resident=16,
-    )
-    if node.kind == "embedding_bag" and len(node.inputs) == 2:  # noqa: PLR2004 - no offsets: they are made here
-        offsets = (Access(f"{node.name}.offsets", 8.0 * output.shape[0]),)
-        return [Launch(name="arange", row="vectorised32", writes=offsets), base]
-    return [base]
 
 
 def reduction(graph: Graph, node: Node, target: Target) -> list[Launch]:
@@ -192,12 +176,16 @@ FAMILIES: Final[dict[str, Rule]] = {
     "pointwise": pointwise,
     "copy": copy,
     "concat": concat,
+    "conv": conv,
     "random": dropout,
     "gather": gather,
     "normalise": normalise,
     "reduction": reduction,
 }
 
+
+KINDS: Final[dict[str, Rule]] = {"attention_backward": attention_backward, "layer_norm_backward": norm_backward}
+"""Rules of kinds that launch other kernels than their family."""
 
 ROW_MAJOR: Final = frozenset({"layer_norm", "rms_norm", "group_norm", "softmax", "log_softmax", "nll_loss"})
 """Kinds whose kernels read row-major tensors only: others are copied first."""
@@ -207,7 +195,7 @@ def eager_launches(graph: Graph, node: Node, target: Target) -> list[Launch]:
     """Return the kernels that PyTorch launches for one op; none for a view, or where there is nothing to do."""
     if node.family == "view" or not any(graph.tensors[name].elements for name in node.outputs):
         return []
-    rule = LIBRARY.get(node.family) or FAMILIES[node.family]
+    rule = KINDS.get(node.kind) or LIBRARY.get(node.family) or FAMILIES[node.family]
     launches = rule(graph, node, target)
     if node.kind in ROW_MAJOR and not graph.tensors[node.inputs[0]].contiguous:
         return [_made_row_major(graph, node), *launches]
@@ -217,14 +205,4 @@ def eager_launches(graph: Graph, node: Node, target: Target) -> list[Launch]:
 def _made_row_major(graph: Graph, node: Node) -> Launch:
     """Return the kernel that copies an op's first operand into row-major order."""
     x = graph.tensors[node.inputs[0]]
-    turned = permuted_dense(x) and len(x.shape) > 1 and x.strides[-1] != 1
-    row = f"transposed_{width(x)}" if turned else f"strided3_{width(x)}"
-    launch = _moved(graph, node, row, float(x.elements), 512.0 if x.itemsize < WIDE else 256.0)
-    return replace(
-        launch,
-        name=f"{node.kind} copy",
-        reads=accesses(graph, node.inputs[:1]),
-        writes=(Access(f"{node.name}.row_major", float(x.bytes)),),
-        threads=128,
-        resident=16,
-    )
+    return copied(x, row_major(x.shape), f"{node.name}.row_major", name=f"{node.kind} copy", nodes=(node.name,))

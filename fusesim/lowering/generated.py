@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses
+from fusesim.lowering.convolutions import INPUT_LAYOUT
 from fusesim.lowering.counting import Part
 from fusesim.lowering.eager import eager_launches
 from fusesim.lowering.loops import pieces, pointwise_loop
@@ -24,13 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fusesim.fusion import FusionPlan, Group
-    from fusesim.graph import Node
+    from fusesim.graph import Graph, Node
     from fusesim.lowering.target import Target
 
 ALONE: Final = frozenset(
     {"sort", "topk", "cumsum", "embedding_bag", "scatter", "opaque", "copy_into", "batch_norm_train"}
 )
 """Kinds that no generated kernel computes, besides the families of `LIBRARY`."""
+
+COMPUTED: Final = frozenset({"upsample"})
+"""Kinds of those families that one computes all the same: value by value, places worked out."""
 
 
 def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) -> list[Launch]:
@@ -58,7 +62,8 @@ def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) ->
     if len(nodes) == 1 and nodes[0].kind == "concat" and len(nodes[0].inputs) > MOST_CONCATENATED:
         return pieces(plan.graph, nodes[0])
     part = Part(plan, group, nodes)
-    anchors = [node for node in nodes if node.family in LIBRARY or node.kind in ALONE]
+    library = [node for node in nodes if node.family in LIBRARY or node.kind in ALONE]
+    anchors = [node for node in library if node.kind not in COMPUTED]
     if anchors:
         return _with_epilogue(part, anchors, target)
     made = row_kernels(part, int(target.machine.sms)) if part.reductions else pointwise_loop(part, path)
@@ -77,9 +82,18 @@ def _with_epilogue(part: Part, anchors: Sequence[Node], target: Target) -> list[
     """Return library calls; ops beside the first are its epilogue and read and write in its kernel."""
     graph = part.graph
     launches = [launch for node in anchors for launch in eager_launches(graph, node, target)]
+    launches = [launch for launch in launches if not _made_in_order(graph, launch)]
     if not launches or len(anchors) == len(part.nodes):
         return launches
     own = {graph.tensors[name].storage for node in part.nodes for name in node.outputs}
     reads = tuple(access for access in accesses(graph, part.inputs) if access.storage not in own)
     merged = displaced(graph, part.nodes, replace(launches[-1], reads=reads, writes=part.writes))
     return [*launches[:-1], replace(merged, nodes=part.names)]
+
+
+def _made_in_order(graph: Graph, launch: Launch) -> bool:
+    """Return whether a copy is not needed: what generates a convolution's input writes it with channels last."""
+    if launch.name != INPUT_LAYOUT:
+        return False
+    made = [node for name in launch.nodes for node in (graph.producers.get(graph.base(graph.by_name[name].inputs[0])),)]
+    return all(node is not None and node.family not in LIBRARY for node in made)

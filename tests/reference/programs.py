@@ -7,7 +7,7 @@ A program is a list of inputs, each ``[name, shape, dtype]`` (a fourth entry say
 
 from __future__ import annotations
 
-from fusesim.builder import Builder
+from fusesim.builder import Builder, common_strides_like
 from fusesim.patterns import from_measured
 from fusesim.tensor import channels_last
 
@@ -27,7 +27,8 @@ def graph_of(program, name="program"):
         values[key] = b.input(*shape, dtype=dtype, name=key, strides=strides)
     for result, op, operands, kw in program["steps"]:
         values[result] = _built(b, op, [values[key] for key in operands], kw)
-    b.output(*(values[key] for key in program["outputs"]))
+    found = [values[key] for key in program["outputs"]]
+    b.output(*(t for one in found for t in (one if isinstance(one, list) else [one])))
     return b.graph()
 
 
@@ -55,12 +56,13 @@ def _conv(b, at, kw):
 def _max_pool(b, at, kw):
     n, c, *space = at[0].shape
     across = 2 * kw.get("padding", 0) - kw["window"]
-    return _made(b, "pool", at, (n, c, *((size + across) // kw["stride"] + 1 for size in space)), "max_pool")
+    shape = (n, c, *((size + across) // kw["stride"] + 1 for size in space))
+    return _made(b, "pool", at, shape, "max_pool", kernel_size=(kw["window"], kw["window"]), mode="max")
 
 
-def _made(b, kind, at, shape, stem):
+def _made(b, kind, at, shape, stem, **attrs):
     result = b.tensor(shape, at[0].dtype, stem=stem)
-    b.node(kind, at, [result], dims=(len(at[0].shape) - 1,))
+    b.node(kind, at, [result], dims=(len(at[0].shape) - 1,), **attrs)
     return result
 
 
@@ -70,7 +72,27 @@ def _group_norm(b, at, kw):
     return result
 
 
+def _upsample(b, at, kw):
+    n, c, *space = at[0].shape
+    shape = (n, c, *(size * kw["factor"] for size in space))
+    result = b.tensor(shape, at[0].dtype, stem="upsample", strides=common_strides_like(shape, at[0]))
+    b.node("upsample", at, [result], mode="nearest" if kw["mode"] == "nearest" else "linear")
+    return result
+
+
+def _attention_gradients(b, at, kw):
+    """Attention and its backward pass, as one training step has them."""
+    q, k, v, gradient = at
+    out = b.attention(q, k, v, causal=kw["causal"])
+    made = [b.tensor(t.shape, t.dtype, stem="gradient", strides=t.strides) for t in (q, k, v)]
+    b.node("attention_backward", [q, k, v, gradient, out], made, causal=kw["causal"] or None)
+    return made
+
+
 STEPS = {
+    "upsample": _upsample,
+    "attention_gradients": _attention_gradients,
+    "expand": lambda b, at, kw: b.expand(at[0], kw["shape"]),
     "group_norm": _group_norm,
     "pow": _pow,
     "square": lambda b, at, _: b.op("mul", at[0], at[0]),

@@ -69,6 +69,15 @@ def _conv(at, kw):
     return functional.conv2d(at[0], at[1], bias, kw.get("stride", 1), kw.get("padding", 0), 1, kw.get("groups", 1))
 
 
+def _attention_gradients(at, kw):
+    """Attention and its backward pass."""
+    *leaves, gradient = at
+    with torch.enable_grad():
+        leaves = [leaf.detach().requires_grad_() for leaf in leaves]
+        out = functional.scaled_dot_product_attention(*leaves, is_causal=kw["causal"])
+        return torch.autograd.grad(out, leaves, gradient)
+
+
 SET = {
     "pow": lambda at, kw: at[0].pow(kw.get("scalar")),
     "cast": lambda at, kw: at[0].to(TYPES[kw["dtype"]]),
@@ -83,6 +92,9 @@ SET = {
     "conv": _conv,
     "attention": lambda at, kw: functional.scaled_dot_product_attention(*at, is_causal=kw.get("causal", False)),
     "max_pool": lambda at, kw: functional.max_pool2d(at[0], kw["window"], kw["stride"], kw.get("padding", 0)),
+    "upsample": lambda at, kw: functional.interpolate(at[0], scale_factor=kw["factor"], mode=kw["mode"]),
+    "attention_gradients": _attention_gradients,
+    "expand": lambda at, kw: at[0].expand(kw["shape"]),
     "gather": lambda at, kw: torch.gather(at[0], kw["dim"], at[1]),
 }
 """Steps with settings."""

@@ -6,10 +6,14 @@ Sizes are this project's own but in `again`: there the committed patterns of oth
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 from random_programs import random_program
+from suite_columns import columns
 from suite_generated import generated, generated_more
+from suite_layouts import layouts
+from suite_library import library
 from suite_more import more
 from suite_ops import pointwise
 from suite_products import products
@@ -80,7 +84,19 @@ def again():
     return [{"pattern": row["name"], "dims": row["dims"]} | BOTH for row in rows]
 
 
+def _part(programs, *, held):
+    """Return a third of programs, drawn at random, on which fits are judged, or the rest, to fit to."""
+    draw = random.Random(11)
+    return [program for program in programs if (draw.random() < 1 / 3) == held]
+
+
 SUITES = {
+    "columns": lambda: _part(columns(), held=False),
+    "columns_held": lambda: _part(columns(), held=True),
+    "layouts": lambda: _part(layouts(), held=False),
+    "layouts_held": lambda: _part(layouts(), held=True),
+    "library": lambda: _part(library(), held=False),
+    "library_held": lambda: _part(library(), held=True),
     "again": again,
     "patterns": patterns,
     "pointwise": pointwise,

@@ -21,15 +21,17 @@ LEAST = 8
 
 FEW = {
     "attention_few": 4,
-    "conv_odd16": 6,
-    "conv_rare32": 3,
-    "gen_rows_running_odd_32": 6,
+    "bilinear_last16": 5,
+    "concat_last": 4,
+    "conv_odd32": 5,
     "log_softmax_loop16": 7,
     "log_softmax_shared32": 6,
     "memset": 1,
     "pool16": 6,
     "softmax_loop16": 7,
     "softmax_shared32": 6,
+    "upsample32": 4,
+    "upsample_last16": 5,
 }
 
 

@@ -19,11 +19,10 @@ _SPEC.loader.exec_module(accuracy)
 
 FIGURES = ("median", "p90")
 MISSED = {
-    ("patterns", "compiled", "median"): 0.086,  # target 7 %
-    ("own patterns", "compiled", "p90"): 0.27,  # target 20 %: what Triton chooses differs from run to run
+    ("patterns", "saving", "median"): 0.062,  # target 5 %
     ("own patterns", "saving", "median"): 0.072,  # target 5 %
     ("random", "compiled", "median"): 0.093,  # target 8 %
-    ("random", "saving", "median"): 0.073,  # target 6 %
+    ("random", "saving", "median"): 0.077,  # target 6 %
 }
 COVERAGE = (0.85, 0.98)
 FIGURED = [

@@ -1,0 +1,112 @@
+"""PyTorch's kernels over pictures: windows pooled, pictures of another size; and what is one pass over its operands."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fusesim.launches import Access, Launch
+from fusesim.lowering.access import accesses, ceil, width
+from fusesim.lowering.rows import WARP, below
+
+if TYPE_CHECKING:
+    from fusesim.graph import Graph, Node
+    from fusesim.lowering.target import Target
+    from fusesim.tensor import Tensor
+
+
+def touched_once(graph: Graph, node: Node) -> Launch:
+    """Return a kernel that touches each operand once."""
+    output, x = graph.tensors[node.outputs[0]], graph.tensors[node.inputs[0]]
+    elements = float(max(output.elements, x.elements))
+    return Launch(
+        name=node.kind,
+        row=f"strided2_{width(output)}",
+        nodes=(node.name,),
+        reads=accesses(graph, node.inputs),
+        writes=accesses(graph, node.outputs),
+        elements=elements,
+        blocks=max(ceil(elements, 512.0), 1.0),
+        slots=node.row.flops,
+        arithmetic=node.row.flops * elements,
+    )
+
+
+FEW_NEAREST, FEW_LINEAR = 4, 16
+"""Channels from which on pictures with channels last have kernels of their own (PyTorch's own limits)."""
+
+
+def upsample(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernel that makes a picture of another size, from its nearest values or from four of them.
+
+    Notes
+    -----
+    Channels last: a thread per value, which works out its place by four divisions. Else nearest values are a thread's,
+    while of four values each thread takes one place of the picture and goes through all channels of all images, so
+    that small pictures leave most of the device idle.
+    """
+    del target
+    x, out = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    launch = replace(touched_once(graph, node), elements=float(out.elements), threads=1024, resident=2, slots=0.0)
+    near = node.attr("mode", "nearest") == "nearest"
+    if _last(x) and x.shape[1] >= (FEW_NEAREST if near else FEW_LINEAR):
+        row = f"upsample_last{width(out)}" if near else f"bilinear_last{width(out)}"
+        return [replace(launch, row=row, blocks=max(ceil(out.elements, 1024.0), 1.0))]
+    if near:
+        blocks = max(ceil(out.elements, 2048.0), 1.0)
+        return [replace(launch, row=f"upsample{width(out)}", blocks=blocks, threads=512, resident=4)]
+    channels = math.prod(out.shape[:2])
+    blocks = max(ceil(out.elements / max(channels, 1), 1024.0), 1.0)
+    return [replace(launch, row=f"bilinear{width(out)}", blocks=blocks, steps=float(channels))]
+
+
+def _last(x: Tensor) -> bool:
+    """Return whether channels lie next to each other."""
+    return len(x.strides) > 1 and x.strides[1] == 1 and x.shape[1] > 1
+
+
+POOLED: Final = 1024
+"""Threads of a block that pools pictures with channels last."""
+
+MOST_CHANNELS: Final = 4
+"""Channels of a thread of such a block at most: each keeps a value and its place in shared memory."""
+
+
+def pool(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernel that pools windows: a thread per result, which reads its window value by value.
+
+    Notes
+    -----
+    Channels last: a block takes one picture's 32 channels, or several times as many, and as many places as give 1024
+    threads; a thread two of them each way. Small pictures make few blocks.
+    """
+    del target
+    x, out = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    window = float(math.prod(node.attr("kernel_size", ())) or max(x.elements // max(out.elements, 1), 1))
+    if len(node.attr("kernel_size", ())) == 1:
+        window = window ** max(len(x.shape) - 2, 1)
+    launch = replace(touched_once(graph, node), elements=out.elements * window, slots=1.0)
+    if node.attr("mode") == "max" and len(node.outputs) == 1:  # their places are written whether read or not
+        launch = replace(launch, writes=(*launch.writes, Access(f"{node.name}.places", 8.0 * out.elements)))
+    if not _last(x) or len(out.shape) < 4:  # noqa: PLR2004 - one thread for each result
+        blocks = max(ceil(out.elements, 256.0), 1.0)
+        return [replace(launch, row=f"pool{width(x)}", blocks=blocks, threads=256, resident=8)]
+    channels, high, wide = out.shape[1], out.shape[2], out.shape[3]
+    side = min(below(channels), WARP)
+    across = min(below(wide), POOLED // side)
+    down = min(below(high), POOLED // side // across)
+    each = min(math.ceil(channels / side), MOST_CHANNELS * POOLED // (side * across * down))
+    parts = math.ceil(channels / (side * each))
+    blocks = out.shape[0] * parts * math.ceil(wide / (2 * across)) * math.ceil(high / (2 * down))
+    steps = math.ceil(channels / (side * parts)) * math.ceil(wide / across / math.ceil(wide / (2 * across))) * 2.0
+    return [
+        replace(
+            launch,
+            row=f"pool_last{width(x)}",
+            blocks=float(blocks),
+            threads=side * across * down,
+            resident=2,
+            steps=steps * window,
+        )
+    ]
