@@ -12,6 +12,7 @@ import numpy as np
 from fusesim.inputs import choice
 from fusesim.validate import REGIMES
 
+from .case_words import in_words
 from .fields import Field, Form, Values
 from .forms import Part
 from .layout import Menu, Switch
@@ -122,7 +123,10 @@ def load() -> Evidence:
     """
     held = json.loads(FILE.read_text(encoding="utf-8"))
     names = ("suite", "side", "regime", "label", "measured", "predicted", "low", "high", "scale")
-    cases = tuple(Case(**dict(zip(names, each, strict=True))) for each in held["cases"])
+    cases = tuple(
+        Case(**dict(zip(names, each, strict=True)) | {"label": in_words(each[names.index("label")])})
+        for each in held["cases"]
+    )
     steps = tuple(Step(name=name, times=tuple(rest[:3]), savings=tuple(rest[3:])) for name, *rest in held["ablation"])
     return Evidence(cases=cases, steps=steps)
 

@@ -8,7 +8,7 @@ from fusesim import units
 
 from . import readout
 from .guide import Step
-from .program_view import SAMPLES, look
+from .program_view import ONNX, SAMPLES, look
 
 if TYPE_CHECKING:
     from fusesim.frontends.trace import Trace
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 TITLE: Final = "Your program"
 LEAD: Final = (
-    "Hand in a PyTorch profiler trace or an ONNX model, and see which fusions are worth making, what they save, and "
-    "what "
-    "each op reaches of what the device allows."
+    f"Hand in a PyTorch profiler trace{' or an ONNX model' if ONNX else ''}, and see which fusions are worth making, "
+    "what they save, and what each op reaches of what the device allows."
 )
 WORDS: Final = ("Kernel", "Host interval", "Epilogue", "Break-even", "Roof", "90 % interval")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,6 +45,9 @@ SAMPLES: Final = {
 
 MOST_OPS: Final = 800
 """Ops of a program that the workshop plans; more take seconds, which others would wait for."""
+
+ONNX: Final = find_spec("onnx") is not None
+"""Whether models can be read here: without the package no page offers it."""
 
 SIZES: Final = "sizes"
 MAX_SIZE: Final = 10**7

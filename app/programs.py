@@ -17,14 +17,17 @@ from .fields import sentence, stopped
 from .figures import COLOURS, Figure, axis, decades, frame
 from .page import items
 from .plan_form import STRATEGY
-from .program_view import FILE, SAMPLE, SAMPLES, SIZES, look, program_of, written
+from .program_view import FILE, ONNX, SAMPLE, SAMPLES, SIZES, look, program_of, written
 from .tables import Cell, table
 from .uploads import MAX_UPLOAD, checked
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flask import Flask
 
     from fusesim.frontends.trace import Trace
+    from fusesim.ranked import Fusion
 
     from .catalogue import Catalogue
     from .fields import Form, Values
@@ -35,6 +38,7 @@ TIMELINE: Final = "program-timeline"
 ACHIEVED: Final = "achieved-chart"
 CHARTS: Final = (TIMELINE, ACHIEVED)
 RANKING: Final = "ranking-table"
+LOSING: Final = "losing-table"
 REACHED: Final = "achieved-table"
 SAID: Final = "program-said"
 NAME: Final = "program-name"
@@ -56,7 +60,7 @@ def show(values: Values, _: str, *, catalogue: Catalogue, traces: dict[str, Trac
     name = values[SAMPLE]
     held: Shown = {
         "widgets": values | {SIZES: written(values[SIZES])},
-        "hidden": [] if name == FILE else [ids.group(SIZES)],
+        "hidden": [] if name == FILE and ONNX else [ids.group(SIZES)],
     }
     if name == FILE:
         return held | {"texts": {NAME: CHOOSE}}
@@ -71,6 +75,7 @@ def shown(view: ProgramView, values: Values) -> Shown:
         "verbatim": {ids.CALL: call(view, values)},
         "parts": {
             RANKING: ranking(view),
+            LOSING: losing(view),
             REACHED: reached(view),
             SAID: items([sentence(line) for line in (*view.report.explain(), *view.report.notes)]),
             ids.SUMS: items(sums(view)),
@@ -112,7 +117,7 @@ def handed_in(name: Any, body: bytes, query: str, catalogue: Catalogue, form: Fo
     values = form.from_query(query)[0] | {SAMPLE: FILE}
     upload = checked(name, body)
     view = look(program_of(upload, values[SIZES]), upload.name, values, catalogue)
-    return as_text(shown(view, values) | {"hidden": []})
+    return as_text(shown(view, values) | {"hidden": [] if ONNX else [ids.group(SIZES)]})
 
 
 def texts(view: ProgramView, values: Values) -> dict[str, str]:
@@ -247,6 +252,17 @@ def achieved(view: ProgramView) -> Figure:
 
 def ranking(view: ProgramView) -> str:
     """Return the fusions that are worth making, the best first."""
+    worth = [fusion for fusion in view.report.fusions if fusion.saved > 0]
+    return _fusions(worth, "Nothing in this program is worth fusing.")
+
+
+def losing(view: ProgramView) -> str:
+    """Return the fusions that the strategy makes although a step loses by them, the worst first."""
+    lost = [fusion for fusion in reversed(view.report.fusions) if fusion.saved <= 0]
+    return _fusions(lost, "No fusion of this plan loses time.")
+
+
+def _fusions(found: Sequence[Fusion], empty: str) -> str:
     rows = [
         [
             Cell(text=fusion.what),
@@ -254,13 +270,14 @@ def ranking(view: ProgramView) -> str:
             Cell(text=f"{fusion.kernels} to {fusion.own}", look="number"),
             Cell(text=readout.time(fusion.before), look="number", exact=fusion.before),
             Cell(text=readout.time(fusion.after), look="number", exact=fusion.after),
-            Cell(text=_signed(fusion.saved), look="number", exact=fusion.saved),
-            Cell(text=units.format_share(max(fusion.share, 0.0)), look="number", exact=fusion.share),
+            Cell(text=readout.time(abs(fusion.saved)), look="number", exact=fusion.saved),
+            Cell(text=units.format_share(abs(fusion.share)), look="number", exact=fusion.share),
         ]
-        for fusion in view.report.fusions[:MOST_ROWS]
+        for fusion in found[:MOST_ROWS]
     ]
-    heads = ("Fusion", "Times", "Kernels", "Unfused", "Fused", "Saved", "Of the step")
-    return table(heads, rows, empty="Nothing in this program is worth fusing.")
+    saved = "Lost" if found and found[0].saved <= 0 else "Saved"
+    heads = ("Fusion", "Times", "Kernels", "Unfused", "Fused", saved, "Of the step")
+    return table(heads, rows, empty=empty)
 
 
 def _signed(seconds: float) -> str:

@@ -63,14 +63,14 @@ class Launch:
     `row` names its class. `reads` and `writes` are distinct bytes; `again` are bytes read once more in the same kernel
     (a second pass over a row), which the cache serves as far as `window`, the bytes in flight between the two passes,
     stays in it. `crossing` bytes leave the cache beside those that are distinct: of sectors that are fetched whole, or
-    again, for a part that is used. Per element `slots` instructions and `special` functions beyond the class's own, and `branched` clock
-    cycles in which the other elements of its thread wait; per thread `joined` instructions that join what its block
-    has, whatever the length. `serial` clock cycles are what a thread's dependent instructions take between its last
-    load and its store; `chain` values are what one
-    thread works through in a block, which no other warp can take from it; `code` instructions are written out for it
-    one behind the other. `steps` are what one thread does one after the other; `resident` blocks fit on an SM, and
-    their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM: a `product` cut by a
-    `tiling`, or `attention` in tiles. `arithmetic` is its share of the graph's FLOP, `nodes` the ops that it computes.
+    again, for a part that is used. Per element `slots` instructions and `special` functions beyond the class's own, and
+    `branched` clock cycles in which the other elements of its thread wait; per thread `joined` instructions that join
+    what its block has, whatever the length. `serial` clock cycles are what a thread's dependent instructions take
+    between its last load and its store; `chain` values are what one thread works through in a block, which no other
+    warp can take from it; `code` instructions are written out for it one behind the other. `steps` are what one thread
+    does one after the other; `resident` blocks fit on an SM, and their threads meet `joins` times. A kernel on the
+    matrix units has `flops` at `rate` per SM: a `product` cut by a `tiling`, or `attention` in tiles. `arithmetic` is
+    its share of the graph's FLOP, `nodes` the ops that it computes.
     """
 
     name: str

@@ -82,7 +82,7 @@ HOST = Slider(
     low=0,
     high=controls.MAX_HOST,
     step=0.1,
-    marks={0: "0", 15: "15", 30: "30", 45: "45", 60: "60 us"},
+    marks={0: "0", 15: "15", 30: "30", 45: "45", 60: "60 \N{MICRO SIGN}s"},
 )
 OVERHEAD = Slider(
     id=ids.OVERHEAD,
@@ -90,7 +90,7 @@ OVERHEAD = Slider(
     low=0,
     high=controls.MAX_OVERHEAD,
     step=0.1,
-    marks={0: "0", 5: "5", 10: "10", 15: "15", 20: "20 us"},
+    marks={0: "0", 5: "5", 10: "10", 15: "15", 20: "20 \N{MICRO SIGN}s"},
 )
 RATE = Slider(
     id=ids.RATE,

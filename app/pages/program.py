@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from .. import forms, guide, ids, page, program_lesson, program_view, tables
 from ..answering import Answers
-from ..programs import ACHIEVED, MEASURED, NAME, PATH, RANKING, REACHED, REMAINS, SAID, TIMELINE, route, show
+from ..programs import ACHIEVED, LOSING, MEASURED, NAME, PATH, RANKING, REACHED, REMAINS, SAID, TIMELINE, route, show
 from ..uploads import MAX_UPLOAD
 
 if TYPE_CHECKING:
     from ..catalogue import Catalogue
 
-RANKED: Final = "The best first; a minus sign is what a step loses."
+RANKED: Final = "The best first."
+LOST: Final = "What the strategy fuses although the step takes longer for it; the worst first."
 
 
 def program(catalogue: Catalogue) -> page.Page:
@@ -41,12 +42,13 @@ def program(catalogue: Catalogue) -> page.Page:
 
 
 def _drop() -> str:
+    takes, ends = (", or an ONNX model", ",.onnx") if program_view.ONNX else ("", "")
     return (
         '<section class="card drop" id="drop"><label for="upload" class="label">A file of your own</label>'
-        '<p class="note-line">A profiler trace, .json or .json.gz, recorded with record_shapes=True, or an ONNX model; '
+        f'<p class="note-line">A profiler trace, .json or .json.gz, recorded with record_shapes=True{takes}; '
         f"up to {MAX_UPLOAD >> 20} MiB. It is read in memory, answered and forgotten; choose it here or drop it on the "
         "page.</p>"
-        '<input type="file" id="upload" accept=".json,.gz,.onnx">'
+        f'<input type="file" id="upload" accept=".json,.gz{ends}">'
         f'<p id="{NAME}" class="finding" role="status"></p></section>'
     )
 
@@ -65,6 +67,7 @@ def _figures() -> str:
 def _sheets() -> str:
     return (
         f'<div class="sheets">{tables.framed(RANKING, "Fusions worth making", RANKED)}'
+        f"{tables.framed(LOSING, 'Fusions that lose', LOST)}"
         '<section class="card sheet"><h3>What decides</h3>'
         f'<ul id="{SAID}"></ul></section>'
         f"{tables.framed(REACHED, 'Achieved against attainable', 'Ops with the most time to win first.')}"
