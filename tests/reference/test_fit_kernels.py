@@ -27,6 +27,7 @@ FEW = {
     "log_softmax_loop16": 7,
     "log_softmax_shared32": 6,
     "memset": 1,
+    "pointwise_odd16": 5,
     "pool16": 6,
     "softmax_loop16": 7,
     "softmax_shared32": 6,
