@@ -54,7 +54,7 @@ def plan(
     -----
     A stack of transformer-like blocks of 204 ops is planned greedily in about 40 ms and priced in 10 ms more; where
     hundreds of ops fit into a single kernel, three times that, most of it for the calibrated cost of large groups:
-    the textbook's takes half as long. Inductor's rules take 0.3 s for 2 000 ops none of which repeats and 3 s for
+    the textbook's takes half as long. Inductor's rules take 0.3 s for 2 000 ops none of which repeats and 5 s for
     15 000, greedy plans 1 s for 2 000; XLA's, which compute producers again one by one, 20 s for 2 000.
     """
     instance("a program", graph, Graph, "such as fusesim.patterns.rmsnorm() or what fusesim.from_torch returns")
