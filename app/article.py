@@ -1,8 +1,4 @@
-"""The lesson as plain HTML.
-
-It is no part of Dash's layout: Dash looks at every component of a page many times for each step of a slider, and
-text that never changes need not be looked at. It also reads without JavaScript.
-"""
+"""The lesson as plain HTML; it also reads without JavaScript."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Controls as plain HTML, built from descriptions.
 
-Dash would look at every component of a page for each step of a slider; these controls are the browser's own, and the
-page's script gathers what they hold. They also stand there before any script has run.
+They are the browser's own, and the page's script gathers what they hold; Dash would look at every component of a page
+for each step of a slider. They also stand there before any script has run.
 """
 
 from __future__ import annotations

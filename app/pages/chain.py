@@ -10,7 +10,7 @@ from fusesim.ops import DTYPES
 from fusesim.ops import OPS as OP_TABLE
 from fusesim.paths import STYLES
 
-from .. import controls, forms, ids, lesson, page, widgets
+from .. import chain_lesson, controls, forms, guide, ids, lesson, page, widgets
 from ..answers import respond
 from ..article import article
 from ..cards import cards
@@ -147,7 +147,7 @@ def chain(catalogue: Catalogue) -> page.Page:
         title=TITLE,
         lead=lesson.LEAD,
         look="",
-        bench=f"{cards()}{_stepper(values)}{panel}{_charts()}",
+        bench=f"{guide.guide(chain_lesson.steps(catalogue))}{cards()}{_stepper(values)}{panel}{_charts()}",
         below=article(),
         respond=partial(respond, catalogue=catalogue),
     )

@@ -104,10 +104,10 @@ def axe():
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", ["", *(f"{path}/" for path in PAGES)])
 def test_a_page_fits_and_is_accessible(page, axe, path, size, theme):
     width = page.look(size, theme)
-    page.open(f"{path}/")
+    page.open(path)
     page.script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     assert page.script("return document.documentElement.scrollWidth") <= width
     page.script(axe)
@@ -130,9 +130,9 @@ def test_every_page_gives_a_link_to_its_view_and_says_so(page, path):
     page.until(lambda: page.find(".share .copied").text != "")
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", ["", *(f"{path}/" for path in PAGES)])
 def test_the_lesson_asks_before_it_answers(page, path):
-    page.open(f"{path}/")
+    page.open(path)
     page.click(".guide summary")
     page.script("document.querySelector('.guide').open = true")
     first = page.find(".guide .step:not([hidden])")
@@ -141,7 +141,7 @@ def test_the_lesson_asks_before_it_answers(page, path):
     page.until(lambda: first.find_element(By.CSS_SELECTOR, ".answer").is_displayed())
     assert first.find_element(By.CSS_SELECTOR, ".verdict").text == "Not quite."
     wanted = first.get_attribute("data-query")
-    page.until(lambda: page.query() == ("" if wanted == "?" else wanted))
+    page.until(lambda: page.query().startswith("" if wanted == "?" else wanted))
     assert page.text("url-problem") == ""
     page.click(".guide .step:not([hidden]) [data-step='1']")
     page.until(lambda: "2 of" in page.find(".guide .step:not([hidden]) h2").text)
@@ -329,11 +329,3 @@ def test_a_chart_is_saved_as_a_drawing(page):
     page.click("figure.timeline-chart .save button:nth-child(2)")
     page.until(lambda: page.script("return window.kept.length") == 1)
     assert page.script("return window.kept[0].format") == "svg"
-
-
-def test_the_chain_page_is_accessible_too(page, axe):
-    page.browser.get(page.address)
-    page.until(lambda: page.script("return document.body.dataset.answered"))
-    page.script(axe)
-    page.until(lambda: page.script("return !document.querySelector('.switch [aria-selected]')"))
-    assert page.browser.execute_async_script(AXE) == []
