@@ -10,13 +10,28 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fusesim.bitsets import bits, closure, successors_of
 from fusesim.errors import InputError, excerpt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from fusesim.graph import Graph, Node
     from fusesim.tensor import Shape, Tensor
+
+__all__ = [
+    "Item",
+    "Read",
+    "Signature",
+    "Topology",
+    "Write",
+    "bits",
+    "broadcast_runs",
+    "chosen_bytes",
+    "rows_of",
+    "runs",
+    "topology",
+]
 
 Signature = tuple[tuple[int, bool], ...]
 """Runs of dimensions in order: how many values, and whether they are reduced (or broadcast over)."""
@@ -235,14 +250,6 @@ def topology(graph: Graph) -> Topology:
     return found
 
 
-def bits(mask: int) -> Iterator[int]:
-    """Yield the places of the bits of a set, lowest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
-
-
 def runs(shape: Shape, flags: Sequence[bool]) -> Signature:
     """Return dimensions as runs of the same flag; dimensions of one value vanish.
 
@@ -328,23 +335,3 @@ def _moved(graph: Graph, name: str) -> bool:
             return True
         node = graph.producers.get(node.inputs[0])
     return False
-
-
-def successors_of(before: Sequence[int]) -> list[int]:
-    """Turn predecessors into successors."""
-    after = [0] * len(before)
-    for place, mask in enumerate(before):
-        for earlier in bits(mask):
-            after[earlier] |= 1 << place
-    return after
-
-
-def closure(near: Sequence[int], order: Iterable[int]) -> list[int]:
-    """Return everything that each op can reach, given an order in which what it reaches comes first."""
-    found = [0] * len(near)
-    for place in order:
-        mask = near[place]
-        for other in bits(near[place]):
-            mask |= found[other]
-        found[place] = mask
-    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fusesim.topology import bits, closure, successors_of
+from fusesim.bitsets import bits, closure, successors_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
