@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 PICTURE: Final = 4
 """Dimensions of a batch of pictures."""
 
+NARROW: Final = frozenset({"bf16", "fp16", "fp8"})
+"""Types to which PyTorch casts with a vectorised kernel; to others one value after the other."""
+
 BLOCK: Final = 1024
 """Elements of a block of the vectorised kernel: 128 threads of 8."""
 
@@ -74,7 +77,7 @@ def _pointwise(graph: Graph, node: Node, inputs: list[Tensor], output: Tensor) -
     if regular(output, inputs):
         if not mixed:
             name, per_block, vector = f"vectorised{suffix}", BLOCK, 8
-        elif node.kind == "cast" and output.dtype in {"bf16", "fp16"}:
+        elif node.kind == "cast" and output.dtype in NARROW:
             name, per_block, vector = "narrowed", BLOCK, 8
         else:
             name, per_block, vector = "converted", 512, 4

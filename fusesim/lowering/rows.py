@@ -172,10 +172,11 @@ def softmax(graph: Graph, node: Node, target: Target) -> list[Launch]:
     x = graph.tensors[node.inputs[0]]
     rows, columns = extents(graph, node)
     name = "softmax" if node.kind == "softmax" else "log_softmax"
-    steps, again = 1.0, 0.0
+    steps, again, elements = 1.0, 0.0, float(x.elements)
     threads, blocks, resident = 1024, float(rows), 2.0
     if columns <= 2048:  # noqa: PLR2004
-        size = above(columns)
+        size = above(columns)  # instructions for as many, those beyond the row masked
+        elements = float(rows * size)
         form, threads = "warp", 128
         blocks = ceil(rows, 8.0 if size <= 128 else 4.0)  # noqa: PLR2004
         registers = SOFTMAX_REGISTERS.get(size, 32)
@@ -197,7 +198,7 @@ def softmax(graph: Graph, node: Node, target: Target) -> list[Launch]:
             writes=accesses(graph, node.outputs),
             again=again,
             window=min(blocks, target.machine.sms * resident) * columns * x.itemsize,
-            elements=float(x.elements),
+            elements=elements,
             blocks=blocks,
             threads=threads,
             resident=resident,
