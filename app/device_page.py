@@ -34,6 +34,9 @@ FILE: Final = "copy-file"
 NOTE: Final = "copy-note"
 ADVICE: Final = "advice"
 CHARTS: Final = (RATIOS,)
+ALIKE: Final = 1.02
+"""Multiple of another device's figure up to which two devices are alike in it."""
+
 NARROW: Final = 2.5
 """Largest over smallest multiple up to which the chart has ticks between 1 and 2."""
 
@@ -206,25 +209,46 @@ def note(view: DeviceView) -> str:
 
 
 def advice(view: DeviceView) -> list[str]:
-    """Say what the figures mean for work of each kind, a sentence for each device."""
-    return [_advice(device, view.shown[0]) for device in view.columns]
+    """Say which device is better for what, and why, then what each one's ridge point is."""
+    if len(view.columns) == 1:
+        return [_limit(view.columns[0])]
+    decode = _better(
+        view,
+        lambda device: device.dram_bandwidth,
+        units.BANDWIDTH,
+        "Decoding token by token, norms and element-wise chains",
+        "each byte of weights is read for about 2 FLOP, so the memory's bandwidth decides",
+    )
+    prompts = _better(
+        view,
+        lambda device: device.tensor_rate("bf16"),
+        units.FLOP_RATE,
+        "Long prompts and large matrix products",
+        "their values are used again and again on the chip, so the dense peak of the matrix units decides",
+    )
+    return [*decode, *prompts, *(_limit(device) for device in view.columns)]
 
 
-def _advice(device: HardwareProfile, base: HardwareProfile) -> str:
+def _better(
+    view: DeviceView, of: Callable[[HardwareProfile], float], unit: units.Dimension, work: str, why: str
+) -> list[str]:
+    """Say which device has most of what decides for some work; nothing where a source is missing."""
+    known = sorted((device for device in view.columns if not math.isnan(of(device))), key=lambda device: -of(device))
+    if len(known) < len(view.columns):
+        return []
+    best, *others = known
+    told = ", ".join(f"{device.name} {units.format_quantity(of(device), unit)}" for device in known)
+    ratio = of(best) / of(others[0])
+    verdict = f"{best.name} is better, {_times(of(best), of(others[0]))}" if ratio > ALIKE else "they are alike"
+    return [f"{work}: {verdict}. Here {why}: {told}."]
+
+
+def _limit(device: HardwareProfile) -> str:
+    """Say up to where memory is the limit."""
     point = ridge(device, "bf16 tensor")
-    limit = "" if math.isnan(point) else f"below {point:.0f} FLOP/B memory is the limit even for its matrix units"
-    if device is base:
-        return f"{device.name}: {limit or 'no source gives its matrix units a bf16 peak'}."
-    rates = device.tensor_rate("bf16"), base.tensor_rate("bf16")
-    products = (
-        ""
-        if any(map(math.isnan, rates))
-        else f"; {_times(*rates)} its dense bf16 peak, for large products and long prompts"
-    )
-    return (
-        f"{device.name}: {_times(device.dram_bandwidth, base.dram_bandwidth)} the memory bandwidth of {base.name}, for "
-        f"decoding token by token, norms and element-wise chains{products}{f'; {limit}' if limit else ''}."
-    )
+    if math.isnan(point):
+        return f"{device.name}: no source gives its matrix units a bf16 peak."
+    return f"{device.name}: below {point:.0f} FLOP/B memory is the limit even for its matrix units."
 
 
 def _times(value: float, base: float) -> str:

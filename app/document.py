@@ -7,7 +7,7 @@ from html import escape
 from typing import Final, NamedTuple
 
 from . import figures, ids, palette
-from .page import navigation
+from .page import navigation, share
 from .typeset import typeset
 
 _ICON: Final = (
@@ -83,7 +83,7 @@ def document(
 <p class="legend"><span class="key unfused">unfused</span><span class="key fused">fused</span></p>
 </header>
 <main id="main" tabindex="-1" data-charts="{escape(json.dumps(figures.CONFIG))}">
-<div class="intro"><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p></div>
+<div class="intro"><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{share()}</div>
 <noscript><p class="problem">The controls and charts need JavaScript, which is switched off here.</p></noscript>
 <p id="{ids.problem(ids.URL)}" class="problem note" role="alert"></p>
 <div class="bench {look}">

@@ -108,7 +108,7 @@ def workings(call: str = "The same in Python") -> str:
         f'<details class="card sums"><summary>{escape(call)}</summary>'
         f'<pre tabindex="0"><code id="{ids.CALL}"></code></pre>'
         f'<button type="button" class="quiet small" data-copy="{ids.CALL}">Copy</button></details>'
-        f"{share()}</section>"
+        "</section>"
     )
 
 

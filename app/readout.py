@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from fusesim import explain, units
+from fusesim.ops import OPS
 
 from . import effects, ids
+from .chain_text import MAX_OPS
 from .measured import GPU
 from .settings import ROTATING
 
@@ -33,6 +37,9 @@ _LONG: Final = ((1e15, "Ps"), (1e12, "Ts"), (1e9, "Gs"), (1e6, "Ms"), (1e3, "ks"
 
 KILO: Final = 3
 """Power of ten from which seconds are written with a prefix."""
+
+ALIKE: Final = 0.005
+"""Speedups that differ by less read the same."""
 
 ON_THE_ROOF: Final = 1.001
 """Up to where a chain counts as standing on the roof, as a multiple of the rate there."""
@@ -74,7 +81,7 @@ def sentence(view: View) -> str:
 
 
 def reasons(view: View) -> list[str]:
-    """Return the library's explanation as sentences that begin and end like sentences.
+    """Return the library's explanation, and where fusing stops paying, as sentences.
 
     Between textbook and calibrated no interval is known and the host may not count yet, so nothing is said of them.
     """
@@ -83,7 +90,46 @@ def reasons(view: View) -> list[str]:
         told = [explain.verdict(price), *explain.binds(price), *explain.served(price), *explain.capacity(price)]
     else:
         told = price.explain()
+    told = [*told, *_gained(view), *_costly(view), *_stops(view)]
     return [f"{reason[0].upper()}{reason[1:]}." for reason in told]
+
+
+def _gained(view: View) -> list[str]:
+    """Say between which speedups the saving's interval lies."""
+    if not view.has_interval or float(view.point.unfused.kernels) == 1:
+        return []
+    unfused = float(view.point.unfused.time)
+    low, high = (units.format_ratio(unfused / (unfused - float(end))) for end in view.point.saving_interval)
+    return [f"that is a speedup of {low} to {high}"]
+
+
+def _costly(view: View) -> list[str]:
+    """Say what the op that takes most instructions asks of the device, where instructions bind the fused kernel."""
+    if str(view.point.fused.bound) not in {"issue", "sfu"} or not view.named:
+        return []
+    name = max(dict.fromkeys(view.named), key=lambda each: OPS[each].slots)
+    slots = f"{OPS[name].slots:g}"
+    return [f"a {name} is {slots} instructions for each value, a multiplication is one; fusing leaves out none of them"]
+
+
+def _stops(view: View) -> list[str]:
+    """Say at which lengths and sizes fusing gains least, so that it is seen where it stops paying."""
+    ratios = np.broadcast_to(view.curve.speedup, view.sizes.shape)
+    least, most = int(np.argmin(ratios)), int(np.argmax(ratios))
+    told = []
+    if view.lengths is not None:
+        _, two, many = (units.format_ratio(float(ratio)) for ratio in np.atleast_1d(view.lengths.speedup))
+        told.append(
+            f"where fusing stops paying: at one op, which has nothing to be fused with; at this size 2 ops gain {two}, "
+            f"{MAX_OPS} ops {many}"
+        )
+    if float(ratios[most]) - float(ratios[least]) > ALIKE:
+        low, high = (units.format_ratio(float(ratios[place])) for place in (least, most))
+        told.append(
+            f"over the sizes of the chart fusing gains least at {count(view.sizes[least])} values, {low}, and most at "
+            f"{count(view.sizes[most])}, {high}"
+        )
+    return told
 
 
 def stepper(settings: Settings, view: View) -> dict[str, str]:

@@ -17,6 +17,7 @@ from fusesim.machine import EFFECTS
 from fusesim.ops import find_dtype
 from fusesim.units import MAX_ELEMENTS
 
+from .chain_text import MAX_OPS
 from .settings import ROTATING
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ MOST_STEPS: Final = 75
 INTENSITIES: Final = np.logspace(-4, 5, 10)
 """Where the roof is sampled besides its ridge; it is straight between. [FLOP/B]"""
 
+LENGTHS: Final = np.array([1, 2, MAX_OPS])
+"""Chains by which the page says from which length on fusing pays."""
+
 NO_HOST: Final = 4e-6
 """Where the host's slider stands for a device of which nothing was measured; it is hidden then. [s]"""
 
@@ -45,7 +49,8 @@ NO_HOST: Final = 4e-6
 class View:
     """A chain as figures show it.
 
-    `before` is the chosen size without the last effect, None in the textbook. `complete` says whether all effects
+    `before` is the chosen size without the last effect, None in the textbook. `lengths` is the chosen size as a chain
+    of each of `LENGTHS`, None where its ops are `named`. `complete` says whether all effects
     are on, which is what intervals are known for. `overridden` if the bandwidth is not the device's own. `peak` is
     the dense peak of the plain arithmetic units in the type that the chain computes in, NaN where no source gives
     it [FLOP/s]. `host_interval` is in force [s], with `host` where it is the path's own, and so are `repeats` of a
@@ -58,6 +63,8 @@ class View:
     overridden: bool
     peak: float
     before: ChainPrice | None = None
+    lengths: ChainPrice | None = None
+    named: tuple[str, ...] = ()
     complete: bool = True
     host_interval: float = NO_HOST
     host: PathCost | None = None
@@ -142,6 +149,8 @@ def look(settings: Settings, catalogue: Catalogue) -> View:
         curve=pricing.price(sizes, settings.step),
         point=point,
         before=pricing.price(settings.elements, settings.step - 1) if settings.step else None,
+        lengths=pricing.price(settings.elements, settings.step, LENGTHS) if settings.named is None else None,
+        named=settings.named or (),
         complete=settings.complete,
         sizes=sizes,
         overridden=settings.dram_bandwidth is not None,
@@ -184,8 +193,8 @@ class _Pricing:
             return self.settings.repeats
         return self.sets(elements) if self.settings.inputs == ROTATING else 1
 
-    def price(self, elements: Any, step: int) -> ChainPrice:
-        """Price the chain with the first so many effects on."""
+    def price(self, elements: Any, step: int, ops: Any = None) -> ChainPrice:
+        """Price the chain, or another number of its ops, with the first so many effects on."""
         settings, named = self.settings, self.settings.named
         terms: dict[str, Any] = {
             "dtype": settings.dtype,
@@ -197,7 +206,7 @@ class _Pricing:
             "graph_repeats": self.repeats(elements),
         }
         return fusesim.price_chain(
-            settings.ops if named is None else list(named),
+            list(named) if named is not None else settings.ops if ops is None else ops,
             elements,
             **terms,
             **(self._real(elements, step) if step else {}),

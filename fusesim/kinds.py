@@ -197,8 +197,8 @@ KINDS: Final = {
             family="random",
             least=0,
             most=0,
-            slots=82,
-            note="uniform numbers: ten rounds of Philox, 53 instructions (Triton 3.6), 29 of them integer products, "
+            slots=69,
+            note="uniform numbers: ten rounds of Philox, 53 instructions (Triton 3.6), 16 of them high halves of products, "
             "which issue at half rate (64 per clock and SM, CUDA's programming guide)",
         ),
         Kind(name="pool", family="normalise", flops=1, note="the largest or the mean of a window"),

@@ -20,6 +20,8 @@ FEW: Final = 3
 
 def report_sentences(report: Report) -> list[str]:
     """Return what a report says, the most important first; no full stops."""
+    if not report.eager[report.launch].kernels:
+        return ["no kernel runs: the program looks at memory and makes no value, so there is nothing to fuse"]
     return [
         _step(report),
         *_host(report),
@@ -74,8 +76,6 @@ def _fusing(report: Report) -> str:
     """Say what fusing saves now, and under graphs."""
     graph = float(report.eager["graph"].time - report.fused["graph"].time)
     now = report.fusing_saves
-    if not report.step:
-        return "there is nothing to fuse: no kernel runs"
     if report.launch == "graph":
         return f"fusing {_verb(now)} {_time(abs(now))}, {_share(abs(now) / report.step)} of the step"
     share = _share(abs(now) / report.step)

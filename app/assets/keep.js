@@ -4,7 +4,7 @@
 (function () {
     "use strict";
 
-    const LEFT = "script, form, details.guide, .drop, .save, .skip, .pages, .presets, .quiet, .copied, .problem, .unseen, [role=status], [hidden], .empty, .stepper .control";
+    const LEFT = "script, form, .share, details.guide, .drop, .save, .skip, .pages, .presets, .quiet, .copied, .problem, .unseen, [role=status], [hidden], .empty, .stepper .control";
 
     /* What a control is called and holds. */
     function held(control) {

@@ -24,18 +24,23 @@ def devices(catalogue: Catalogue) -> page.Page:
         path=PATH,
         title=device_lesson.TITLE,
         lead=device_lesson.LEAD,
-        look="plain",
-        bench=f"{guide.guide(device_lesson.steps(catalogue))}{panel}{_charts()}{_sheets()}",
+        look="plain judged",
+        bench=f"{guide.guide(device_lesson.steps(catalogue))}{panel}{_verdict()}{_charts()}{_sheets()}",
         below=f'<article class="lesson">{guide.glossary(device_lesson.WORDS)}</article>',
         respond=Answers(form, partial(show, catalogue=catalogue), blame=device_view.EDITS),
     )
 
 
+def _verdict() -> str:
+    return (
+        '<section class="card board beside"><h3>Which is better for what</h3>'
+        f'<ul id="{ADVICE}" class="reasons-list"></ul></section>'
+    )
+
+
 def _sheets() -> str:
     return (
-        '<div class="sheets"><section class="card sheet"><h3>What that means</h3>'
-        f'<ul id="{ADVICE}" class="reasons-list"></ul></section>'
-        f"{tables.framed(FACTS, 'Every figure, and where it comes from')}"
+        f'<div class="sheets">{tables.framed(FACTS, "Every figure, and where it comes from")}'
         '<section class="card sheet"><div class="sheet-head"><h3>A copy of your own</h3>'
         f'<button type="button" class="quiet small" data-file="{FILE}" data-name="my-device.toml">'
         "Download TOML</button>"

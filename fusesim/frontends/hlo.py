@@ -47,9 +47,9 @@ def from_hlo(text: str | bytes | Path) -> Graph:
 
     Notes
     -----
-    Bodies of `while` are written out once, both branches of `conditional` are left out; the graph says so. Fails first
-    where a custom call stands for much: one without a rule is priced as one kernel that reads its operands and writes
-    its results.
+    Bodies of `while` are written out as often as they run where the module says how often and that is not very often,
+    else once; both branches of `conditional` are left out; the graph says so. Fails first where a custom call stands
+    for much: one without a rule is priced as one kernel that reads its operands and writes its results.
 
     Examples
     --------

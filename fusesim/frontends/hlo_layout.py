@@ -184,9 +184,10 @@ def _conditional(walk: Walk, instruction: Instruction, operands: list[Any]) -> V
 
 @hlo_rule("while")
 def _while(walk: Walk, instruction: Instruction, operands: list[Any]) -> Value:
-    """Write the body of a loop out once."""
-    walk.gap("the body of a while loop is written out once; multiply by its trips")
-    return walk.inlined(walk.callee(instruction, "body"), operands)
+    """Write the body of a loop out, as often as it runs."""
+    for _ in range(walk.turns(instruction, operands)):
+        operands = [walk.inlined(walk.callee(instruction, "body"), operands)]
+    return operands[0]  # type: ignore[no-any-return]
 
 
 @hlo_rule("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")

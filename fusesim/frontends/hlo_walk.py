@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fusesim.builder import Builder, viewed_strides
 from fusesim.errors import GraphError, excerpt
+from fusesim.frontends.hlo_loops import turns_of
 from fusesim.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ DEEPEST: Final = 100
 
 MOST_WALKED: Final = 200_000
 """Instructions after everything is written out."""
+
+MOST_UNROLLED: Final = 20_000
+"""Instructions up to which a loop is written out as often as it runs."""
 
 MOST_READ: Final = 60
 """Tensors that an opaque op reads."""
@@ -103,27 +106,50 @@ class Walk:
     def _called(self, instruction: Instruction, values: dict[str, Value]) -> Value:
         """Walk a computation that the entry calls: its instructions are kernels too."""
         operands = [values[name] for name in instruction.operands]
-        if instruction.opcode == "while":
-            trips = re.search(r"known_trip_count\D+(\d+)", instruction.attrs.get("backend_config", ""))
-            known = f", {trips[1]} as compiled" if trips else ""
-            self.gap(f"the body of a while loop is written out once; multiply by its trips{known}")
         name = self.callee(instruction, "body" if instruction.opcode == "while" else "to_apply", "calls")
-        inner: dict[str, Value] = {}
+        for _ in range(self.turns(instruction, operands)):
+            operands = [self._walked(self._computation(name), operands)]
+        return operands[0]
+
+    def _walked(self, computation: Computation, operands: Sequence[Value]) -> Value:
+        """Return the value of a computation whose instructions are kernels."""
+        values: dict[str, Value] = {}
         self._deeper()
-        computation = self.module.computations[name]
         for part in computation.instructions:
             if part.opcode == "parameter":
-                inner[part.name] = operands[int(part.literal)]
+                values[part.name] = operands[int(part.literal)]
             else:
-                inner[part.name] = self._kernel(part, inner)
+                values[part.name] = self._kernel(part, values)
         self._depth -= 1
-        return inner[computation.root]
+        return values[computation.root]
+
+    def turns(self, instruction: Instruction, operands: Sequence[Value]) -> int:
+        """Return how often what an instruction calls is written out: a loop as often as it runs, once if that is long.
+
+        Raises
+        ------
+        GraphError
+            If its body is not there.
+        """
+        if instruction.opcode != "while":
+            return 1
+        known = turns_of(self.module, instruction, operands[0])
+        size = len(self._computation(self.callee(instruction, "body")).instructions)
+        if known is not None and self._count + known * size <= MOST_UNROLLED:
+            return known
+        times = "the module does not say how often it runs" if known is None else f"it runs {known} times"
+        self.gap(f"the body of a while loop is written out once, and {times}: multiply what it costs")
+        return 1
+
+    def _computation(self, name: str) -> Computation:
+        """Return a computation of the module."""
+        if name not in self.module.computations:
+            raise GraphError(f"{self.where} calls {excerpt(name)}, which the module does not have")
+        return self.module.computations[name]
 
     def inlined(self, name: str, operands: Sequence[Value]) -> Value:
         """Return the value of a computation written out in place, as part of the same kernel."""
-        if name not in self.module.computations:
-            raise GraphError(f"{self.where} calls {excerpt(name)}, which the module does not have")
-        computation = self.module.computations[name]
+        computation = self._computation(name)
         values: dict[str, Value] = {}
         self._deeper()
         for instruction in computation.instructions:

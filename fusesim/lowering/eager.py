@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 PICTURE: Final = 4
 """Dimensions of a batch of pictures."""
 
-NARROW: Final = frozenset({"bf16", "fp16", "fp8"})
-"""Types to which PyTorch casts with a vectorised kernel; to others one value after the other."""
-
 BLOCK: Final = 1024
 """Elements of a block of the vectorised kernel: 128 threads of 8."""
+
+NARROW: Final = frozenset({"bf16", "fp16", "fp8"})
+"""Types that PyTorch's copy has a vectorised kernel to convert to."""
 
 
 def pointwise(graph: Graph, node: Node, target: Target) -> list[Launch]:

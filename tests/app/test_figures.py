@@ -286,4 +286,4 @@ def test_the_sizes_of_a_curve_are_priced_in_one_call(catalogue, monkeypatch):
         fusesim, "price_chain", lambda *given, **terms: calls.append(given) or price_chain(*given, **terms)
     )
     look(Settings(**H200), catalogue)
-    assert sorted(np.size(elements) for _, elements in calls) == [1, 1, 61]
+    assert sorted(np.size(elements) for _, elements in calls) == [1, 1, 1, 61]

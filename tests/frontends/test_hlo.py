@@ -271,32 +271,65 @@ def test_gather_of_rows_is_an_embedding():
     assert kinds(from_hlo(entry(text))) == ["embedding"]
 
 
-def test_loops_are_written_out_once():
-    body = """body (s: (s32[], f32[8,8])) -> (s32[], f32[8,8]) {
-  s = (s32[], f32[8,8]{1,0}) parameter(0)
+def loop(body, *, last=5, direction="LT", step=1, note=""):
+    """A module whose loop runs tanh, with a counter that starts at 0."""
+    before = f"""body (s: (s32[], f32[8,8])) -> (s32[], f32[8,8]) {{
+  s = (s32[], f32[8,8]{{1,0}}) parameter(0)
   i = s32[] get-tuple-element(s), index=0
-  c = f32[8,8]{1,0} get-tuple-element(s), index=1
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  t = f32[8,8]{1,0} tanh(c)
-  ROOT n = (s32[], f32[8,8]{1,0}) tuple(j, t)
-}
+  c = f32[8,8]{{1,0}} get-tuple-element(s), index=1
+  one = s32[] constant({step})
+  j = s32[] {body}
+  t = f32[8,8]{{1,0}} tanh(c)
+  ROOT n = (s32[], f32[8,8]{{1,0}}) tuple(j, t)
+}}
 
-condition (s.1: (s32[], f32[8,8])) -> pred[] {
-  s.1 = (s32[], f32[8,8]{1,0}) parameter(0)
+condition (s.1: (s32[], f32[8,8])) -> pred[] {{
+  s.1 = (s32[], f32[8,8]{{1,0}}) parameter(0)
   i.1 = s32[] get-tuple-element(s.1), index=0
-  last = s32[] constant(5)
-  ROOT less = pred[] compare(i.1, last), direction=LT
-}"""
-    text = """  x = f32[8,8]{1,0} parameter(0)
+  last = s32[] constant({last})
+  ROOT less = pred[] compare(i.1, last), direction={direction}
+}}"""
+    return entry(
+        f"""  x = f32[8,8]{{1,0}} parameter(0)
   zero = s32[] constant(0)
-  init = (s32[], f32[8,8]{1,0}) tuple(zero, x)
-  loop = (s32[], f32[8,8]{1,0}) while(init), condition=condition, body=body, \
-    backend_config={"known_trip_count":{"n":"5"}}
-  ROOT y = f32[8,8]{1,0} get-tuple-element(loop), index=1"""
-    graph = from_hlo(entry(text, before=body))
-    assert "tanh" in kinds(graph)
-    assert graph.gaps == ("the body of a while loop is written out once; multiply by its trips, 5 as compiled",)
+  init = (s32[], f32[8,8]{{1,0}}) tuple(zero, x)
+  loop = (s32[], f32[8,8]{{1,0}}) while(init), condition=condition, body=body{note}
+  got = f32[8,8]{{1,0}} get-tuple-element(loop), index=1
+  ROOT y = f32[8,8]{{1,0}} add(got, got)""",
+        before=before,
+        header="HloModule raw",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        (loop("add(i, one)"), 5),
+        (loop("add(one, i)", direction="LE"), 6),
+        (loop("add(i, one)", step=2), 3),  # 0, 2, 4
+        (loop("add(i, one)", last=0), 0),
+        (loop("multiply(i, one)", note=', backend_config={"known_trip_count":{"n":"7"}}'), 7),
+    ],
+)
+def test_a_loop_is_written_out_as_often_as_it_runs(text, turns):
+    graph = from_hlo(text)
+    assert kinds(graph) == ["tanh"] * turns + ["add"]
+    assert not graph.gaps
+    assert len(plan_from_hlo(text).groups) == turns + 1  # each turn's kernel is one of its own
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (loop("multiply(i, one)"), "the module does not say how often it runs"),
+        (loop("add(i, one)", direction="GT"), "the module does not say how often it runs"),
+        (loop("add(i, one)", last=10**9), "it runs 1000000000 times"),
+    ],
+)
+def test_a_loop_that_is_written_out_once_is_named(text, words):
+    graph = from_hlo(text)
+    assert kinds(graph) == ["tanh", "add"]
+    assert graph.gaps == (f"the body of a while loop is written out once, and {words}: multiply what it costs",)
 
 
 def test_what_has_no_rule_is_opaque_and_named():

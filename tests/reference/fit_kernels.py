@@ -85,9 +85,10 @@ SCALED = {
 }
 """What is fitted: its scale, and in multiples of that the bounds and where a fit starts."""
 
-USUAL_GAP, GAP_SPREAD, GAP_WEIGHT = 5e-7, 1.5e-7, 0.2
-"""What a generated kernel over rows takes to start, as classes of many cases have it, by how much these differ, and the
-error that one such difference weighs as much as: where few cases are short, any gap up to a microsecond fits. [s, s, 1]
+USUAL = {"gap": (5e-7, 1.5e-7, 0.2), "share": (0.95, 0.15, 0.1)}
+"""What kernels over rows have, as their classes of many cases do: what a generated one takes to start, and the share of
+the memory's rate; by how much classes differ, and the error that one such difference weighs as much as. Where few cases
+are short, any gap up to a microsecond fits; where other bounds are near, any share. [s, 1]
 """
 
 STARTS = ((1, 1), (0.3, 0.3), (2.5, 2.5), (0.3, 6), (1, 0.05))
@@ -192,6 +193,8 @@ def free_rates(row):
 def fit_row(row, own, find, here):
     """Return the rates of a class and the logarithms of predicted over measured that are left."""
     names = free_rates(row)
+    known = {GENERATED: ("gap", "share"), ROWS: ("share",)}.get(names, ())
+    priors = {key: USUAL[key] for key in known}
     scales, low, high, begin = zip(*(SCALED[name] for name in names), strict=True)
 
     def made(x):
@@ -201,7 +204,7 @@ def fit_row(row, own, find, here):
     def residuals(x):
         mine = made(x)
         left = [math.log(predicted(c, lambda r: mine if r == row else find(r), here) / c.time) for c in own]
-        usual = [GAP_WEIGHT * (mine.gap - USUAL_GAP) / GAP_SPREAD] if names == GENERATED else []
+        usual = [weight * (getattr(mine, key) - mean) / by for key, (mean, by, weight) in priors.items()]
         return np.array(left + usual)
 
     best = None

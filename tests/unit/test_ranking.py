@@ -25,7 +25,7 @@ def test_a_program_of_no_kernels_has_nothing_to_fuse(launch):
     b = Builder("nothing")
     b.input(0, 4)
     sentences = rank(b.graph(), launch=launch).explain()
-    assert launch == "graph" or "there is nothing to fuse: no kernel runs" in sentences
+    assert sentences == ["no kernel runs: the program looks at memory and makes no value, so there is nothing to fuse"]
 
 
 @pytest.mark.parametrize("launch", ["stream", "graph"])

@@ -51,6 +51,7 @@ def image(b, *shape, dtype="bf16", last=True):
         (lambda b: b.op("add", b.input(9000, dtype="bf16"), scalar=1.25), "vectorised16", 9),
         (lambda b: b.cast(b.input(9000, dtype="bf16"), "fp32"), "converted", 18),  # 512 a block
         (lambda b: b.cast(b.input(9000, dtype="fp32"), "bf16"), "narrowed", 9),
+        (lambda b: b.cast(b.input(9000, dtype="fp32"), "fp8"), "narrowed", 9),
         (binary("mul", (9000,), (9000,), ("bf16", "fp32")), "converted", 18),
         (binary("add", ROWS, (3000,)), "strided2_16", 282),  # 512 a block
         (binary("add", ROWS, (3000,), ("fp32", "fp32")), "strided2_32", 563),  # 256 a block

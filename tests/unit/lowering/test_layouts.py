@@ -188,8 +188,3 @@ def test_a_row_in_a_warps_registers_costs_what_the_next_power_of_two_does(launch
     assert odd.elements == even.elements == 1000 * 1024
     assert (odd.steps, even.steps) == (22, 32)
     assert odd.bytes_read == 1000 * 704 * 2
-
-
-def test_a_cast_to_eight_bits_is_vectorised(launched):
-    (launch,) = launched(lambda b: b.cast(b.input(9000, dtype="fp32"), "fp8"))
-    assert (launch.row, launch.blocks) == ("narrowed", 9)
