@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dash import ClientsideFunction, Input, Output
+from dash import Input, Output
 
 from . import ids
 
@@ -26,11 +26,3 @@ def register(app: Dash, respond: Callable[[Any], dict[str, Any]]) -> None:
     @app.callback(output=Output(ids.ANSWER, "data"), inputs=Input(ids.REQUEST, "data"), prevent_initial_call=True)
     def answer(request: Any) -> dict[str, Any]:
         return respond(request)
-
-
-def register_controls(app: Dash) -> None:
-    """Let the page's script hear of controls that are Dash's: the chain page's."""
-    app.clientside_callback(  # type: ignore[no-untyped-call]
-        ClientsideFunction("workshop", "collect"),
-        [Input(name, "value") for name in ids.WIDGETS],
-    )

@@ -6,6 +6,7 @@ can send one. Sliders over magnitudes hold the exponent: of 2 for sizes and repe
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -151,7 +152,7 @@ def short_text(name: str, raw: Any, limit: int = SHORT_TEXT) -> str:
 
 
 def one_number(name: str, raw: Any, limits: tuple[float, float], *, unit: str = "", whole: bool = False) -> float:
-    """Return one number within limits; arrays, which the library would take, are refused.
+    """Return one number within limits, from a number or its digits; arrays, which the library would take, are refused.
 
     Raises
     ------
@@ -161,6 +162,8 @@ def one_number(name: str, raw: Any, limits: tuple[float, float], *, unit: str = 
     low, high = limits
     if isinstance(raw, list | tuple | dict):
         raise InputError(f"{name} must be one number")
+    if isinstance(raw, str) and re.fullmatch(r"-?\d{1,20}(\.\d{0,20})?", raw, re.ASCII):
+        raw = float(raw)
     return float(number(name, raw, low=low, high=high, unit=unit, whole=whole))
 
 

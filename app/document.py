@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from html import escape
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from . import figures, ids, palette
 from .page import navigation, share
 from .typeset import typeset
+
+if TYPE_CHECKING:
+    from .page import Page
 
 _ICON: Final = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
@@ -17,85 +20,51 @@ _ICON: Final = (
 )
 
 
-class Parts(NamedTuple):
-    """What a document gets from where it is made: by default the marks between which Dash sets its own parts."""
-
-    title: str = "{%title%}"
-    head: str = "{%metas%}{%css%}"
-    entry: str = "{%app_entry%}"
-    end: str = "{%config%}{%scripts%}{%renderer%}"
-
-
-def document(
-    title: str,
-    lead: str,
-    *,
-    path: str = "/",
-    look: str = "",
-    bench: str = "",
-    below: str = "",
-    parts: Parts | None = None,
-) -> str:
+def document(page: Page, *, title: str, head: str) -> str:
     """Return the document.
 
     Parameters
     ----------
+    page : Page
+        The page.
     title : str
-        The page's heading.
-    lead : str
-        What stands under it.
-    path : str
-        Where the page stands, for the navigation.
-    look : str
-        A class for the part that changes.
-    bench : str
-        HTML of the page's controls, figures and charts.
-    below : str
-        HTML that follows.
-    parts : Parts
-        Head, scripts, and what is laid out later; Dash's own unless given.
-
-    Examples
-    --------
-    >>> "{%app_entry%}" in document("A page", "What it shows.")
-    True
+        What the browser calls it.
+    head : str
+        Links to its styles and scripts.
     """
-    parts = parts or Parts()
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="description" content="What fusing GPU kernels saves: time, launches and bytes.">
-<title>{parts.title}</title>
+<title>{escape(title)}</title>
 <link rel="icon" href="{_ICON}">
-{parts.head}
+{head}
 <style>
 {palette.style_sheet()}
 </style>
-<noscript><style>._dash-loading, .figures {{ display: none; }}</style></noscript>
+<noscript><style>.figures {{ display: none; }}</style></noscript>
 </head>
 <body>
 <a href="#main" class="skip">Skip to the page</a>
 <header class="top">
 <a href="/" class="brand">fusesim workshop</a>
-{navigation(path)}
+{navigation(page.path)}
 <p class="legend"><span class="key unfused">unfused</span><span class="key fused">fused</span></p>
 </header>
 <main id="main" tabindex="-1" data-charts="{escape(json.dumps(figures.CONFIG))}">
-<div class="intro"><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{share()}</div>
+<div class="intro"><h1>{escape(page.title)}</h1><p class="lead">{escape(page.lead)}</p>{share()}</div>
 <noscript><p class="problem">The controls and charts need JavaScript, which is switched off here.</p></noscript>
 <p id="{ids.problem(ids.URL)}" class="problem note" role="alert"></p>
-<div class="bench {look}">
-{typeset(bench)}
-{parts.entry}
+<div class="bench {page.look}">
+{typeset(page.bench)}
 </div>
-{typeset(below)}
+{typeset(page.below)}
 </main>
 <footer class="end"><p>Textbook: datasheet figures, nothing measured. Calibrated: measured on one H200, and for
 other devices transferred from it. Ranges are made to hold 90 % of new measurements; the page Accuracy counts how many
 they do.</p></footer>
-{parts.end}
 </body>
 </html>
 """

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from functools import partial
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import plotly  # type: ignore[import-untyped, unused-ignore]
 from dash import Dash
 from dash.fingerprint import build_fingerprint
 from flask import Flask
 
-from . import callbacks, lesson
-from .answers import respond
-from .article import article
-from .cards import cards
+from . import callbacks
 from .catalogue import Catalogue, shipped
-from .document import Parts, document
+from .document import document
 from .page import live
-from .pages import PAGES, chain
+from .pages import PAGES
 from .server import harden
 
 if TYPE_CHECKING:
     from .page import Page
 
-App = TypeVar("App", bound=Dash)
 ASSETS: Final = str(Path(__file__).parent / "assets")
 STYLES: Final = ("workshop.css", "workshop_pages.css")
 SCRIPTS: Final = ("workshop.js", "hands.js", "keep.js", "program.js")
@@ -44,16 +38,7 @@ def _plotly() -> str:
     return f"/_dash-component-suites/plotly/{name}"
 
 
-class _Chain(Dash):
-    """The chain page, whose controls are Dash's. Its document has Plotly besides, which draws the charts."""
-
-    def interpolate_index(self, **parts: Any) -> str:  # type: ignore[override]
-        """Return the document."""
-        parts["scripts"] = f'<script defer src="{_plotly()}"></script>{parts["scripts"]}'
-        return str(super().interpolate_index(**parts))  # type: ignore[no-untyped-call]
-
-
-class _Native(Dash):
+class _Page(Dash):
     """A page whose controls and charts are the browser's own: Dash answers its callback, and lays nothing out.
 
     So the page loads Plotly and the workshop's own scripts, and is there before Dash's scripts would have begun.
@@ -66,12 +51,11 @@ class _Native(Dash):
         return self.own_document
 
 
-def _parts(title: str) -> Parts:
-    """Return head and scripts of a page that Dash does not lay out."""
+def _head() -> str:
+    """Return the styles and scripts of a page; Plotly, by far the longest, comes last."""
     styles = "".join(f'<link rel="stylesheet" href="{_address(name)}">' for name in STYLES)
     scripts = (*map(_address, SCRIPTS), _plotly())
-    loaded = "".join(f'<script defer src="{address}"></script>' for address in scripts)
-    return Parts(title=escape(f"{title}{SUFFIX}"), head=f"{styles}{loaded}", entry="", end="")
+    return styles + "".join(f'<script defer src="{address}"></script>' for address in scripts)
 
 
 def create_app(catalogue: Catalogue | None = None) -> Dash:
@@ -95,37 +79,18 @@ def create_app(catalogue: Catalogue | None = None) -> Dash:
     """
     devices = shipped() if catalogue is None else catalogue
     server = Flask(__name__)
-    index = document(chain.TITLE, lesson.LEAD, bench=f"{cards()}{chain.charts()}", below=article())
-    first = _dash(_Chain, server, chain.PATH, index_string=index, title=f"{chain.TITLE}{SUFFIX}", update_title="")
-    first.layout = chain.build(devices)
-    callbacks.register(first, partial(respond, catalogue=devices))
-    callbacks.register_controls(first)
-    apps = [first, *(_page(server, make(devices)) for make in PAGES)]
+    apps = [_app(server, make(devices)) for make in PAGES]
     paths = [each.config.requests_pathname_prefix for each in apps]
-    harden(server, paths, (each for app in apps for each in app.csp_hashes()))
-    return first
+    harden(server, paths)
+    return apps[0]
 
 
-def _page(server: Flask, page: Page) -> Dash:
-    """Make the app of a page."""
-    app = _dash(_Native, server, page.path)
-    app.own_document = document(
-        page.title,
-        page.lead,
-        path=page.path,
-        look=page.look,
-        bench=page.bench,
-        below=page.below,
-        parts=_parts(page.title),
-    )
+def _app(server: Flask, page: Page) -> Dash:
+    """Make the app of a page, below its path on a server."""
+    app = _Page(__name__, server=server, url_base_pathname=page.path, assets_folder=ASSETS, serve_locally=True)  # type: ignore[arg-type]
+    app.own_document = document(page, title=f"{page.title}{SUFFIX}", head=_head())
     app.layout = live()
     callbacks.register(app, page.respond)
     if page.routes is not None:
         page.routes(server)
     return app
-
-
-def _dash(kind: type[App], server: Flask, path: str, **more: Any) -> App:
-    """Make a Dash app below a path of a server."""
-    more |= {"server": server, "url_base_pathname": path}
-    return kind(__name__, assets_folder=ASSETS, serve_locally=True, **more)

@@ -1,7 +1,7 @@
-"""Controls as plain HTML, built from the same descriptions as the chain page's.
+"""Controls as plain HTML, built from descriptions.
 
-Dash looks at every component of a page for each step of a slider; the controls of the other pages are the browser's
-own, and the page's script gathers what they hold. They also stand there before any script has run.
+Dash would look at every component of a page for each step of a slider; these controls are the browser's own, and the
+page's script gathers what they hold. They also stand there before any script has run.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ def slider_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Controls that set one field: shown and hidden together, and with one alert."""
+    """Controls that set one field: shown and hidden together, with one alert unless another part's speaks for them."""
 
     owner: str
     controls: Sequence[Slider | Entry | Menu | Switch | Buttons | Sized]
+    alert: bool = True
 
 
 def form(title: str, parts: Sequence[Part], values: Mapping[str, Any], hidden: Collection[str] = ()) -> str:
@@ -54,12 +55,17 @@ def form(title: str, parts: Sequence[Part], values: Mapping[str, Any], hidden: C
     hidden : collection of str
         Ids of what is not shown at first.
     """
-    inside = "".join(_part(part, values, hidden) for part in parts)
+    inside = controls_of(parts, values, hidden)
     reset = button("Start over", ids.RESET, name=ids.RESET)
     return (
         f'<form class="card panel controls" aria-labelledby="settings"><h2 id="settings">{escape(title)}</h2>'
         f"{inside}{reset}</form>"
     )
+
+
+def controls_of(parts: Sequence[Part], values: Mapping[str, Any], hidden: Collection[str] = ()) -> str:
+    """Return controls without a panel around them; the arguments are those of `form`."""
+    return "".join(_part(part, values, hidden) for part in parts)
 
 
 def button(label: str, change: str, value: str = "", *, name: str = "") -> str:
@@ -77,12 +83,12 @@ def button(label: str, change: str, value: str = "", *, name: str = "") -> str:
 
 def _part(part: Part, values: Mapping[str, Any], hidden: Collection[str]) -> str:
     name = ids.group(part.owner)
-    inside = "".join(_control(control, values, ids.problem(part.owner)) for control in part.controls)
-    alert = f'<p id="{ids.problem(part.owner)}" class="problem" role="alert"></p>'
+    inside = "".join(_control(control, values, ids.problem(part.owner), hidden) for control in part.controls)
+    alert = f'<p id="{ids.problem(part.owner)}" class="problem" role="alert"></p>' if part.alert else ""
     return f'<div id="{name}" class="control"{" hidden" if name in hidden else ""}>{inside}{alert}</div>'
 
 
-def _control(control: Any, values: Mapping[str, Any], alert: str) -> str:
+def _control(control: Any, values: Mapping[str, Any], alert: str, hidden: Collection[str]) -> str:
     match control:
         case Slider():
             return _slider(control, values, alert)
@@ -90,13 +96,17 @@ def _control(control: Any, values: Mapping[str, Any], alert: str) -> str:
             return _sized(control, values, alert)
         case Entry():
             label = _label(control.id, control.label, "minor")
+            if control.counted:
+                label = (
+                    f'<div class="heading">{label}<span id="{ids.reading(control.id)}" class="reading"></span></div>'
+                )
             return f"{label}{_text(control.id, values[control.id], alert, control.placeholder, control.longest)}"
         case Menu():
             return _menu(control, values)
         case Switch():
             return _switch(control, values)
         case _:
-            return _buttons(control)
+            return _buttons(control, hidden)
 
 
 def _label(name: str, label: str, look: str = "label") -> str:
@@ -109,8 +119,18 @@ def _slider(control: Slider, values: Mapping[str, Any], alert: str) -> str:
     return (
         f'<div class="heading">{_label(control.id, control.label)}{reading}</div>'
         f'<input type="range" id="{control.id}" data-control {span} value="{values[control.id]}" '
-        f'aria-describedby="{ids.reading(control.id)} {alert}">'
+        f'aria-describedby="{ids.reading(control.id)} {alert}">{_marks(control)}'
     )
+
+
+def _marks(control: Slider) -> str:
+    """Return the words below a slider, each where the thumb stands for it."""
+    span = control.high - control.low
+    words = "".join(
+        f'<span style="--at:{(place - control.low) / span:.4f}">{escape(word)}</span>'
+        for place, word in control.marks.items()
+    )
+    return f'<div class="marks" aria-hidden="true">{words}</div>' if words else ""
 
 
 def _sized(control: Sized, values: Mapping[str, Any], alert: str) -> str:
@@ -153,7 +173,9 @@ def _switch(control: Switch, values: Mapping[str, Any]) -> str:
     )
 
 
-def _buttons(control: Buttons) -> str:
-    row = "".join(button(label, control.change, value) for label, value in control.options)
+def _buttons(control: Buttons, hidden: Collection[str]) -> str:
+    row = "".join(button(label, control.change, value, name=control.id) for label, value in control.options)
+    if control.id:
+        return row.replace("<button ", "<button hidden ", 1) if control.id in hidden else row
     named = f' role="group" aria-label="{escape(control.label)}"' if control.label else ""
     return f'<div class="{control.look}"{named}>{row}</div>'

@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response as BaseResponse  # noqa: TC002 - flask lo
 from . import ids
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from flask import Flask
 
@@ -26,11 +26,10 @@ HEADERS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 POLICY: Final = (
-    "default-src 'self'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "object-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'self'"
 )
-"""Scripts are files of ours, and the one line by which Dash starts itself, by its hash. Styles are set by Plotly and by
-the sliders on single elements, for which there is no hash."""
+"""Scripts are files of ours. Styles are set by Plotly on single elements, for which there is no hash."""
 
 CALLBACK: Final = "_dash-update-component"
 """Where a page's callbacks are asked for, below its path."""
@@ -63,7 +62,7 @@ SMALLEST_WORTH: Final = 1024
 """Answers below this are sent as they are. [B]"""
 
 
-def harden(server: Flask, pages: Collection[str], scripts: Iterable[str] = ()) -> None:
+def harden(server: Flask, pages: Collection[str]) -> None:
     """Add the health check and what every request and every answer passes through.
 
     Parameters
@@ -72,13 +71,11 @@ def harden(server: Flask, pages: Collection[str], scripts: Iterable[str] = ()) -
         Dash's server.
     pages : collection of str
         The paths of all pages.
-    scripts : iterable of str
-        Hashes of the scripts that stand inside the pages, as a policy writes them.
     """
     server.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST
     packed: dict[str, bytes] = {}
     served = {f"{path}{CALLBACK}" for path in pages}
-    headers = HEADERS | {"Content-Security-Policy": POLICY.format(scripts=" ".join(sorted(set(scripts))))}
+    headers = HEADERS | {"Content-Security-Policy": POLICY}
     _refuse_in_a_sentence(server)
 
     @server.before_request

@@ -1,4 +1,4 @@
-"""Reads a whole text file that somebody names: small, regular and UTF-8, or refused in one sentence."""
+"""Reads a whole file that somebody names, text in UTF-8 or bytes, of a size, or refuses it in one sentence."""
 
 from __future__ import annotations
 
@@ -31,24 +31,31 @@ def read_text(path: str | Path, what: str, *, limit: int, fault: type[FusesimErr
         The one given: names the file, and says why it cannot be read.
     """
     file = Path(path)
-    try:
-        content = _content(file, limit)
-    except (OSError, ValueError) as error:  # ValueError where a path holds what no path can
-        reason = getattr(error, "strerror", None) or error
-        raise fault(f"{excerpt(file, 200)}: cannot be read: {reason}") from error
-    if content is None:
-        raise fault(f"{excerpt(file, 200)}: not a file; give the path of {what}")
-    if len(content) > limit:
-        raise fault(f"{excerpt(file.name)}: larger than {limit >> 20} MiB, so not {what}")
+    content = _whole(file, what, limit, fault, pipes=False)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise fault(f"{excerpt(file.name)}: not text in UTF-8, so not {what}") from error
 
 
-def _content(file: Path, limit: int) -> bytes | None:
-    """Return what a file holds, just beyond the limit if it is longer; None for a folder, a pipe or a device."""
-    if file.exists() and not file.is_file():
-        return None
-    with file.open("rb") as opened:
-        return opened.read(limit + 1)
+def read_bytes(path: str | Path, what: str, *, limit: int, fault: type[FusesimError]) -> bytes:
+    """Return what a file or a pipe holds; parameters and errors are those of `read_text`."""
+    return _whole(Path(path), what, limit, fault, pipes=True)
+
+
+def _whole(file: Path, what: str, limit: int, fault: type[FusesimError], *, pipes: bool) -> bytes:
+    """Return all that a file holds; refuse a folder, a device, and what is too long."""
+    try:
+        readable = not file.exists() or file.is_file() or (pipes and file.is_fifo())
+        content = b""
+        if readable:
+            with file.open("rb") as opened:
+                content = opened.read(limit + 1)
+    except (OSError, ValueError) as error:  # ValueError where a path holds what no path can
+        reason = getattr(error, "strerror", None) or error
+        raise fault(f"{excerpt(file, 200)}: cannot be read: {reason}") from error
+    if not readable:
+        raise fault(f"{excerpt(file, 200)}: not a file; give the path of {what}")
+    if len(content) > limit:
+        raise fault(f"{excerpt(file.name)}: larger than {limit >> 20} MiB, so not {what}")
+    return content

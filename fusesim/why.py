@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from fusesim.errors import InputError
 from fusesim.graph import Graph
 from fusesim.group_work import moved, work_of
 from fusesim.inputs import instance
@@ -85,6 +86,8 @@ def why(
     for name in (op_a, op_b):
         graph.node(name)
     topology(graph).mask((op_a, op_b))
+    if op_a == op_b:
+        raise InputError(f"{op_a} is one op; name another to fuse it with")
     first = None
     for form in reversed(forms(graph)):
         found = _ask(form, op_a, op_b, cost, device)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fusesim import kernel_files
 from fusesim.chains import price_chain
 from fusesim.errors import InputError, excerpt
-from fusesim.inputs import number
+from fusesim.inputs import single
 from fusesim.kernel import stream_share
 from fusesim.launches import Access, Launch, Served, launch_time
 
@@ -32,9 +32,9 @@ def clocked(machine: Machine, profile: HardwareProfile, clock: float | None, pow
     """Return a machine whose clock is locked or lowered by a power cap."""
     factor = 1.0
     if clock is not None:
-        factor = float(number("clock", clock, low=1e8, high=1e10, unit="Hz")) / machine.clock
+        factor = single("clock", clock, low=1e8, high=1e10, unit="Hz") / machine.clock
     if power_cap is not None:
-        cap, board = float(number("power_cap", power_cap, low=10, high=1e5, unit="W")), _power(profile)
+        cap, board = single("power_cap", power_cap, low=10, high=1e5, unit="W"), _power(profile)
         factor = min(factor, (cap / board) ** (1 / 3) if cap < board else 1.0)
     if factor == 1.0:
         return machine

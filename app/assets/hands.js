@@ -74,7 +74,7 @@
         }
         step.classList.add("told");
         step.querySelector(".verdict").textContent = button.dataset.guess === "right" ? "Yes." : "Not quite.";
-        window.dash_clientside.workshop.visit(step.dataset.query);
+        window.workshop.visit(step.dataset.query);
     }
 
     /* Go from one step of the lesson to another. */

@@ -13,7 +13,7 @@
 
     async function send() {
         const serial = ++held.serial;
-        const query = new URLSearchParams({name: held.file.name, settings: window.dash_clientside.workshop.query()});
+        const query = new URLSearchParams({name: held.file.name, settings: window.workshop.query()});
         part("drop").dataset.busy = "yes";
         part("program-name").textContent = `Reading ${held.file.name}.`;
         try {
@@ -44,7 +44,7 @@
             return;
         }
         say("");
-        window.dash_clientside.workshop.show(found);
+        window.workshop.show(found);
     }
 
     function take(file) {

@@ -3,8 +3,7 @@
    Changes are gathered while a request is in the air and sent together when it is answered, so a slider that is dragged
    faster than answers come never lags behind the hand. The page's callback is asked as Dash's own script would ask it,
    and what it says is put in place here: on its way through Dash's store of components a step would take a third
-   longer. This file also keeps the address in step with the view, and gives names to controls that Dash leaves
-   nameless. It prices nothing. */
+   longer. This file also keeps the address in step with the view. It prices nothing. */
 (function () {
     "use strict";
 
@@ -14,7 +13,6 @@
     const SETTLED = 350; // ms without a change before the address is written
     const SOON = 10; // ms between two looks at whether the charts are there
     const gate = {query: "", shown: {}, waiting: {}, sent: null, serial: 0, timer: 0, syncing: 0, address: ""};
-    const laidOut = new Promise((resolve) => { gate.laid = resolve; }); // Dash's controls, on the page that has some
 
     const isEmpty = (record) => Object.keys(record).length === 0;
     const pause = (time) => new Promise((resolve) => { window.setTimeout(resolve, time); });
@@ -103,14 +101,6 @@
         }, SETTLED);
     }
 
-    /* Note a control that holds something else than was last known. Dash's own list of what has moved is not used:
-       it forgets controls when callbacks come thick and fast. */
-    function note({id, value}) {
-        if (value !== gate.shown[id]) {
-            gate.waiting[id] = value;
-        }
-    }
-
     /* Note what a button sends: a whole new view, one more edit of the chain, or a value. */
     function press({change, value}) {
         if (change === "reset") {
@@ -123,12 +113,12 @@
         send();
     }
 
-    /* What a native control holds, as text; of radio buttons only the one that is chosen speaks. */
+    /* What a control is called; of radio buttons only the one that is chosen speaks. */
     function held(control) {
         return control.type === "radio" ? control.name : control.id;
     }
 
-    /* Darken a slider's track up to its thumb, as the chain page's sliders have it. */
+    /* Darken a slider's track up to its thumb. */
     function fillTrack(control) {
         if (control.type === "range") {
             const share = (control.value - control.min) / (control.max - control.min);
@@ -136,7 +126,7 @@
         }
     }
 
-    /* Take in what a native control holds while it is moved; Dash is not told of these. */
+    /* Take in what a control holds while it is moved. */
     function move(event) {
         const control = event.target.closest("[data-control]");
         const live = control && (control.type === "range" ? event.type === "input" : event.type === "change");
@@ -149,9 +139,8 @@
         }
     }
 
-    /* Begin with the address, before Dash has: its scripts and the first answer come at the same time. */
+    /* Begin with the address: the first answer comes while Plotly does. */
     function begin() {
-        watchControls();
         for (const control of document.querySelectorAll("[data-control]")) {
             fillTrack(control);
             if (control.type !== "radio" || control.checked) {
@@ -162,21 +151,17 @@
         visit(gate.address);
     }
 
-    /* Let a native control follow the view; returns whether it is one. */
-    function setNative(id, value) {
+    /* Let a control follow the view. */
+    function set(id, value) {
         const control = document.getElementById(id);
-        if (!control || !(control.matches("[data-control]") || control.matches(".native"))) {
-            return false;
-        }
-        if (control.matches(".native")) {
+        if (control && control.matches(".native")) {
             for (const option of control.querySelectorAll("input")) {
                 option.checked = option.value === value;
             }
-        } else {
+        } else if (control) {
             control.value = value;
             fillTrack(control);
         }
-        return true;
     }
 
     /* Put pieces of HTML, which the server has escaped, in their places; what has the focus keeps it. */
@@ -205,21 +190,7 @@
         }, SETTLED);
     }
 
-    /* Hear of controls that are Dash's: at first of what they hold, then of what has moved. */
-    function collect() {
-        watchControls();
-        const controls = window.dash_clientside.callback_context.inputs_list.flat(Infinity);
-        if (gate.collected) {
-            controls.forEach(note);
-            send();
-        } else {
-            gate.collected = true;
-            controls.forEach(({id, value}) => { gate.shown[id] = value; });
-            gate.laid();
-        }
-    }
-
-    /* Put texts in their places; React never fills these, so it never takes them back. */
+    /* Put texts in their places. */
     function write(texts) {
         for (const [id, text] of Object.entries(texts || {})) {
             const place = document.getElementById(id);
@@ -249,13 +220,25 @@
 
     /* Let controls follow the view, except those that the learner has just set, or is setting. */
     function sync(widgets, sent) {
-        for (const [id, value] of Object.entries(widgets)) {
+        for (const [id, held] of Object.entries(widgets)) {
+            const value = String(held);
             const busy = id in sent || id in gate.waiting || id in (gate.sent || {});
             if (value !== gate.shown[id] && !busy) {
                 gate.shown[id] = value;
-                if (!setNative(id, value)) {
-                    window.dash_clientside.set_props(id, {value});
-                }
+                set(id, value);
+            }
+        }
+    }
+
+    /* Mark entries whose alert speaks, and let sliders say what stands beside them. */
+    function describe() {
+        for (const control of document.querySelectorAll("[data-control][aria-describedby]")) {
+            const [first, ...others] = control.getAttribute("aria-describedby").split(" ").map((id) => document.getElementById(id));
+            const alert = others[0] || first;
+            if (control.type === "range") {
+                control.setAttribute("aria-valuetext", first.textContent);
+            } else if (alert) {
+                control.setAttribute("aria-invalid", String(alert.textContent !== ""));
             }
         }
     }
@@ -267,14 +250,10 @@
         gate.query = answer.query;
         write(answer.alerts);
         await show(view);
-        if (!gate.collected && !document.querySelector("[data-control]")) {
-            await laidOut;
-            write({...answer.alerts, ...view.texts});
-            reveal(view.hidden || []);
-        }
         gate.sent = null;
         gate.serial += 1;
         follow(view.widgets || {}, sent);
+        describe();
         if (sent.url === window.location.search) {
             window.clearTimeout(gate.timer);
         } else {
@@ -298,70 +277,13 @@
         }
     }
 
-    /* Name a folded menu after its label and what it holds, and its list and search after the label; the button takes
-       the tab key itself, not Dash's hidden entry before it. */
-    function nameMenu(menu) {
-        const {id} = menu;
-        const list = document.querySelector(".dash-dropdown-content");
-        menu.setAttribute("aria-labelledby", `${id}-label ${id}-value`);
-        menu.setAttribute("tabindex", "0");
-        menu.parentElement.querySelector(".dash-dropdown-focus-target").setAttribute("tabindex", "-1");
-        if (list && menu.getAttribute("aria-expanded") === "true") {
-            for (const part of [list, ...list.querySelectorAll("[role=listbox], [type=search]")]) {
-                part.setAttribute("aria-labelledby", `${id}-label`);
-            }
-        }
-    }
-
-    /* Name each slider after its label, let it say its reading, and make groups of radio buttons what they are. */
-    function nameControls() {
-        const all = (selector) => document.querySelectorAll(`.controls ${selector}`);
-        for (const thumb of all("[role=slider]")) {
-            const id = thumb.closest(".dash-slider-container").id;
-            const reading = document.getElementById(`${id}-reading`).textContent;
-            thumb.setAttribute("aria-labelledby", `${id}-label`);
-            thumb.setAttribute("aria-valuetext", reading);
-        }
-        all("button.dash-dropdown").forEach(nameMenu);
-        for (const group of all(".switch")) {
-            group.setAttribute("role", "radiogroup");
-            group.setAttribute("aria-labelledby", `${group.id}-label`);
-            for (const option of group.querySelectorAll("[role=option], [aria-selected]")) {
-                option.removeAttribute("role");
-                option.removeAttribute("aria-selected"); // says nothing about a radio button, which is checked
-            }
-        }
-        for (const alert of all(".problem")) {
-            for (const input of alert.parentElement.querySelectorAll("input[type=text], [role=slider]")) {
-                input.setAttribute("aria-invalid", String(alert.textContent !== ""));
-                input.setAttribute("aria-describedby", alert.id);
-            }
-        }
-    }
-
-    function watchControls() {
-        for (const panel of document.querySelectorAll(".controls:not([data-watched])")) {
-            panel.dataset.watched = "yes";
-            panel.addEventListener("submit", (event) => event.preventDefault());
-            new MutationObserver(nameControls).observe(panel, {
-                childList: true, characterData: true, subtree: true, attributeFilter: ["aria-selected"],
-            });
-            nameControls();
-        }
-    }
-
     window.addEventListener("popstate", () => {
         if (window.location.search !== gate.address) {
             gate.address = window.location.search;
             visit(gate.address);
         }
     });
-    document.addEventListener("keydown", (event) => {
-        const list = event.target.closest(".dash-dropdown-content");
-        if (list && event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey) {
-            list.querySelector("[type=search]").focus(); // what is typed on an option is searched for
-        }
-    });
+    document.addEventListener("submit", (event) => event.preventDefault());
     document.addEventListener("input", move);
     document.addEventListener("change", move);
     document.addEventListener("keydown", (event) => {
@@ -386,9 +308,7 @@
         }
     });
 
-    window.dash_clientside = window.dash_clientside || {};
-    window.dash_clientside.workshop = {
-        collect: collect,
+    window.workshop = {
         visit: visit,
         show: show,
         query: () => gate.query,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from .accuracy import accuracy
+from .chain import chain
 from .devices import devices
 from .plans import plans
 from .program import program
 from .roofline import roofline
 
-PAGES: Final = (roofline, plans, program, accuracy, devices)
-"""What makes each page but the chain's from a catalogue of devices."""
+PAGES: Final = (chain, roofline, plans, program, accuracy, devices)
+"""What makes each page, the first one's first, from a catalogue of devices."""

@@ -3,25 +3,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-
-from dash import html
 
 from fusesim.ops import DTYPES
 from fusesim.ops import OPS as OP_TABLE
 from fusesim.paths import STYLES
 
-from .. import controls, ids, layout, page, widgets
+from .. import controls, forms, ids, lesson, page, widgets
+from ..answers import respond
+from ..article import article
+from ..cards import cards
 from ..chain_text import FIVE, MAX_OPS, TEXT_LIMIT
-from ..layout import Buttons, Entry, Group, Menu, Slider, Switch
+from ..forms import Part
+from ..layout import Buttons, Entry, Menu, Slider, Switch
 from ..settings import STOPS, Settings
 from ..view import look
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from dash.development.base_component import Component
-
     from ..catalogue import Catalogue
 
 PATH: Final = "/"
@@ -108,7 +107,6 @@ STEP = Slider(
     high=len(STOPS) - 1,
     step=1,
     marks=dict(enumerate(STOPS)),
-    dots=True,
 )
 ENDS = Buttons(change=ids.MODEL, options=(("Textbook", STOPS[0]), ("Calibrated", STOPS[-1])))
 
@@ -118,61 +116,55 @@ def follow(control: str, label: str) -> Buttons:
     return Buttons(id=ids.follow(control), change=ids.FOLLOW, options=((label, control),))
 
 
-def groups(catalogue: Catalogue) -> tuple[Group, ...]:
+def parts(catalogue: Catalogue) -> tuple[Part, ...]:
     """Return the panel's controls, those that set one quantity together."""
     devices = Menu(id=ids.DEVICE, label="Device", options=[(device.id, device.name) for device in catalogue.profiles])
     return (
-        Group(owner=ids.KIND, controls=(KIND, CHAINS)),
-        Group(owner=ids.OPS, controls=(OPS,), alert=False),
-        Group(owner=ids.NAMES, controls=(NAMES, APPEND, SHORTEN), alert=False),
-        Group(owner=ids.ROW, controls=(ROW,)),
-        Group(owner=ids.SIZE, controls=(SIZE, PRESETS, ELEMENTS)),
-        Group(owner=ids.DEVICE, controls=(devices,)),
-        Group(owner=ids.DTYPE, controls=(DTYPE,)),
-        Group(owner=ids.LAUNCH, controls=(LAUNCH,)),
-        Group(owner=ids.REPEATS, controls=(REPEATS, follow(ids.REPEATS, "As the inputs rotate"))),
-        Group(owner=ids.INPUTS, controls=(INPUTS,)),
-        Group(owner=ids.PATH, controls=(PATH_OF,)),
-        Group(owner=ids.HOST, controls=(HOST, follow(ids.HOST, "Follow the path"))),
-        Group(owner=ids.OVERHEAD, controls=(OVERHEAD, follow(ids.OVERHEAD, "Follow the model"))),
-        Group(owner=ids.RATE, controls=(RATE, BANDWIDTH, follow(ids.RATE, "Follow the device"))),
+        Part(owner=ids.KIND, controls=(KIND, CHAINS)),
+        Part(owner=ids.OPS, controls=(OPS,), alert=False),
+        Part(owner=ids.NAMES, controls=(NAMES, APPEND, SHORTEN), alert=False),
+        Part(owner=ids.ROW, controls=(ROW,)),
+        Part(owner=ids.SIZE, controls=(SIZE, PRESETS, ELEMENTS)),
+        Part(owner=ids.DEVICE, controls=(devices,)),
+        Part(owner=ids.DTYPE, controls=(DTYPE,)),
+        Part(owner=ids.LAUNCH, controls=(LAUNCH,)),
+        Part(owner=ids.REPEATS, controls=(REPEATS, follow(ids.REPEATS, "As the inputs rotate"))),
+        Part(owner=ids.INPUTS, controls=(INPUTS,)),
+        Part(owner=ids.PATH, controls=(PATH_OF,)),
+        Part(owner=ids.HOST, controls=(HOST, follow(ids.HOST, "Follow the path"))),
+        Part(owner=ids.OVERHEAD, controls=(OVERHEAD, follow(ids.OVERHEAD, "Follow the model"))),
+        Part(owner=ids.RATE, controls=(RATE, BANDWIDTH, follow(ids.RATE, "Follow the device"))),
     )
 
 
-def build(catalogue: Catalogue) -> Component:
-    """Build the part of the page that is Dash's: its controls, at the default view."""
+def chain(catalogue: Catalogue) -> page.Page:
+    """Return the page, its controls at the default view."""
     view = look(Settings(), catalogue)
     values, hidden = widgets.widget_values(Settings(), view), widgets.hidden(Settings(), view)
-    return html.Div(
-        [
-            _stepper(values),
-            _panel(catalogue, values, hidden),
-            page.live(),
-        ],
-        className="live",
+    panel = forms.form("Settings", parts(catalogue), values, hidden)
+    return page.Page(
+        path=PATH,
+        title=TITLE,
+        lead=lesson.LEAD,
+        look="",
+        bench=f"{cards()}{_stepper(values)}{panel}{_charts()}",
+        below=article(),
+        respond=partial(respond, catalogue=catalogue),
     )
 
 
-def _panel(catalogue: Catalogue, values: dict[str, Any], hidden: Collection[str]) -> Component:
-    parts = [layout.control_group(group, values, hidden) for group in groups(catalogue)]
-    start_over = layout.button("Start over", ids.RESET, id=ids.RESET)
-    named = layout.attributes(aria_labelledby="settings")
-    return html.Form([html.H2("Settings", id="settings"), *parts, start_over], className="card panel controls", **named)
+def _stepper(values: dict[str, Any]) -> str:
+    """Return the slider from textbook to calibrated, with words for where it stands."""
+    inside = forms.controls_of((Part(owner=ids.STEP, controls=(STEP, ENDS)),), values)
+    return (
+        '<section class="card stepper controls"><h2 class="unseen">From textbook to calibrated</h2>'
+        f'{inside}<div class="told"><p id="{ids.MEANING}" class="meaning"></p>'
+        f'<p id="{ids.FINDING}" class="finding" aria-live="polite"></p><p id="{ids.SOURCE}" class="source"></p></div>'
+        "</section>"
+    )
 
 
-def _stepper(values: dict[str, Any]) -> Component:
-    """Build the slider from textbook to calibrated, with words for where it stands."""
-    told = [
-        html.P(id=ids.MEANING, className="meaning"),
-        html.P(id=ids.FINDING, className="finding", **layout.attributes(aria_live="polite")),
-        html.P(id=ids.SOURCE, className="source"),
-    ]
-    group = layout.control_group(Group(owner=ids.STEP, controls=(STEP, ENDS)), values, ())
-    heading = html.H2("From textbook to calibrated", className="unseen")
-    return html.Section([heading, group, html.Div(told, className="told")], className="card stepper controls")
-
-
-def charts() -> str:
+def _charts() -> str:
     """Return the page's charts, and what stands beside them."""
     gap = f'The dotted line is the distance to the roof: <span id="{ids.ROOF_GAP}"></span>. '
     reasons = f'<div class="card reasons"><h3>What decides here</h3><ul id="{ids.REASONS}"></ul>{page.share()}</div>'

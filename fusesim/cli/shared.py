@@ -151,7 +151,7 @@ def write_atomically(path: str, text: str) -> None:
     try:
         target = Path(path).resolve()
         if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null
-            raise InputError(f'cannot write "{excerpt(path)}": it is not a file')
+            raise OSError("it is not a file")  # noqa: TRY301 - told below, as what else keeps it from being written
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with temporary.open("x", encoding="utf-8") as file:

@@ -137,7 +137,8 @@ def tell(program: Any, told: Told, recorded: str | None = None, extra: tuple[str
         raise unknown_name("strategy", told.as_rank["fused"][0], STRATEGIES)
     report = rank(program, recorded=recorded, **told.as_rank)
     if told.row is not None and not 1 <= told.row <= len(report.fusions):
-        raise InputError(f"--explain {told.row}: the ranking has {len(report.fusions)} rows; give 1 to that")
+        rows = len(report.fusions)
+        raise InputError(f"--explain {told.row}: the ranking has " + (f"rows 1 to {rows}" if rows else "no rows"))
     if told.fail_above is not None and told.measured is None and report.measured is None:
         raise InputError(NOT_MEASURED)
     if told.html is not None:

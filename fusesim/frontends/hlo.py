@@ -14,9 +14,13 @@ from fusesim.frontends import hlo_layout, hlo_ops, hlo_products  # noqa: F401 - 
 from fusesim.frontends.hlo_text import Module, parse_hlo
 from fusesim.frontends.hlo_walk import Walk
 from fusesim.fusion import FusionPlan, Group
+from fusesim.textfile import read_bytes
 
 if TYPE_CHECKING:
     from fusesim.graph import Graph
+
+LARGEST: Final = 1 << 29
+"""Largest module that is read. [B]"""
 
 STRATEGY: Final = "xla (as compiled)"
 """The name of the plan that a module holds."""
@@ -117,11 +121,11 @@ def _walked(text: str | bytes | Path) -> Walk:
 def _parsed(text: str | bytes | Path) -> Module:
     """Return the module in a text or a file."""
     if isinstance(text, Path):
-        path = text
+        content = read_bytes(text, "an HLO module", limit=LARGEST, fault=InputError)
         try:
-            text = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"{excerpt(path.name)}: cannot be read: {error.strerror}") from error
+            return _parsed(content)
+        except FusesimError as error:
+            raise type(error)(f"{excerpt(text.name)}: {error}") from error
     if isinstance(text, bytes):
         text = text.decode(errors="replace")
     if not isinstance(text, str):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fusesim.builder import Builder
 from fusesim.errors import FusesimError, GraphError, InputError, excerpt, unknown_name
 from fusesim.frontends.onnx_reading import Operator, Reading
+from fusesim.textfile import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,15 +87,8 @@ def _content(file: Any) -> tuple[bytes, str]:
     if not isinstance(file, str | os.PathLike):
         raise InputError(f"from_onnx takes a path, bytes or an onnx.ModelProto, not {type(file).__name__}")
     name = excerpt(PurePath(os.fspath(file)).name)
-    try:
-        size = Path(file).stat().st_size
-        content = Path(file).read_bytes() if size <= LARGEST else b""
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{name}: cannot be read: {excerpt(reason)}") from error
-    if size > LARGEST:
-        raise InputError(f"{name}: is longer than 2 GiB; save its weights beside it (external data)")
-    return content, name
+    what = "an ONNX model; save a larger one's weights beside it (external data)"
+    return read_bytes(Path(file), what, limit=LARGEST, fault=InputError), name
 
 
 def _sized(graph: Any, sizes: dict[str, int], name: str) -> None:

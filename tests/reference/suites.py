@@ -11,6 +11,7 @@ from pathlib import Path
 
 from random_programs import random_program
 from suite_columns import columns
+from suite_fill import fill, generated_fill
 from suite_generated import generated, generated_more
 from suite_layouts import layouts
 from suite_library import library
@@ -66,6 +67,11 @@ def random_fit_more():
     return [random_program(seed) | BOTH for seed in range(6000, 6160)]
 
 
+def random_fit_third():
+    """Return still more random programs to fit to."""
+    return [random_program(seed) | BOTH for seed in range(7000, 7100)]
+
+
 def random_suite():
     """Return random programs that nothing is fitted to."""
     return [random_program(seed) | BOTH for seed in range(1000, 1130)]
@@ -102,11 +108,14 @@ SUITES = {
     "pointwise": pointwise,
     "rows": rows,
     "products": products,
+    "fill": fill,
     "generated": generated,
+    "generated_fill": generated_fill,
     "generated_more": generated_more,
     "more": more,
     "random_fit": random_fit,
     "random_fit_more": random_fit_more,
+    "random_fit_third": random_fit_third,
     "resident": resident,
     "shapes": shapes,
     "random": random_suite,

@@ -1,9 +1,10 @@
 import os
+import threading
 
 import pytest
 
-from fusesim.errors import MeasurementError
-from fusesim.textfile import read_text
+from fusesim.errors import InputError, MeasurementError
+from fusesim.textfile import read_bytes, read_text
 
 
 def read(path):
@@ -48,3 +49,18 @@ def test_only_regular_files_are_read(tmp_path):
 def test_the_reason_is_told(tmp_path, name, reason):
     with pytest.raises(MeasurementError, match=f"cannot be read: {reason}$"):
         read(tmp_path / name)
+
+
+def test_a_pipe_is_read_as_bytes_and_a_device_is_not(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"abc",))
+    writer.start()
+    assert read_bytes(pipe, "a module", limit=10, fault=InputError) == b"abc"
+    writer.join()
+    with pytest.raises(InputError, match="/dev/zero: not a file; give the path of a module"):  # it never ends
+        read_bytes("/dev/zero", "a module", limit=10, fault=InputError)
+    long = tmp_path / "long"
+    long.write_bytes(b"x" * 11)
+    with pytest.raises(InputError, match="long: larger than 0 MiB, so not a module"):
+        read_bytes(long, "a module", limit=10, fault=InputError)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fusesim import patterns
 from fusesim.api import find_device
 from fusesim.builder import Builder
 from fusesim.errors import InputError
@@ -157,3 +158,8 @@ def test_edges_count_the_groups_that_read():
     graph = softmax_by_hand(64, 64)
     counts = {edge.tensor: edge.readers for edge in edges(plan(graph, "eager"))}
     assert counts == {"x": 2, "amax": 1, "sub": 1, "exp": 2, "sum": 1, "div": 0}
+
+
+def test_an_op_and_itself_are_no_pair():
+    with pytest.raises(InputError, match="add is one op; name another to fuse it with"):
+        why(patterns.bias_relu(), "add", "add")
