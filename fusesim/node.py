@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fusesim.errors import GraphError, excerpt
-from fusesim.kinds import KINDS, Kind
+from fusesim.kinds import Kind, find_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,15 @@ class Node:
 
     `attrs` holds plain values: `scalar` of a pointwise op with a number for an operand (`reverse` where the number
     comes first), `dims` of a reduction (not negative), `stride`, `padding` and `groups` of a convolution, `causal` of
-    attention, and so on. `scope` says where the op stands in its program, for people.
+    attention, and so on. `scope` says where the op stands in its program, for people. `row` and `family` are the
+    kind's, looked up once.
+
+    Raises
+    ------
+    GraphError
+        If names or settings are none.
+    InputError
+        If there is no such kind.
     """
 
     name: str
@@ -24,20 +32,15 @@ class Node:
     outputs: tuple[str, ...]
     attrs: tuple[tuple[str, Any], ...] = ()
     scope: str = ""
+    row: Kind = field(init=False, repr=False, compare=False)
+    family: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be an op."""
+        """Refuse what cannot be an op; look its kind up."""
         _check(self)
-
-    @property
-    def row(self) -> Kind:
-        """The kind's row in the table."""
-        return KINDS[self.kind]
-
-    @property
-    def family(self) -> str:
-        """The kind's family."""
-        return KINDS[self.kind].family
+        row = find_kind(self.kind)
+        object.__setattr__(self, "row", row)
+        object.__setattr__(self, "family", row.family)
 
     def attr(self, name: str, default: Any = None) -> Any:
         """Return a setting."""

@@ -7,7 +7,7 @@ that is a view names the tensor that owns its memory.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fusesim.errors import GraphError, excerpt, unknown_name
@@ -33,7 +33,9 @@ class Tensor:
     """A tensor: its shape, element type and strides, and the tensor whose memory it lives in.
 
     `strides` count elements, 0 where a dimension is broadcast. `storage` is its own name unless it is a view of
-    another tensor or was written over it.
+    another tensor or was written over it. Worked out once, since planners ask thousands of times: `elements`, how many
+    values it has, repeated ones counted; `itemsize`, bytes of one; `distinct`, how many differ in memory; and `bytes`
+    that reading it all once touches. [B]
     """
 
     name: str
@@ -42,9 +44,13 @@ class Tensor:
     strides: Shape
     storage: str
     offset: int = 0
+    elements: int = field(init=False, repr=False, compare=False)
+    itemsize: int = field(init=False, repr=False, compare=False)
+    distinct: int = field(init=False, repr=False, compare=False)
+    bytes: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be a tensor."""
+        """Refuse what cannot be a tensor; work out its sizes."""
         if not isinstance(self.dtype, str) or self.dtype not in ITEMSIZES:
             raise GraphError(str(unknown_name(f"tensor {excerpt(self.name)}: dtype", self.dtype, ITEMSIZES)))
         for what, values, least in (
@@ -58,28 +64,13 @@ class Tensor:
                 )
         if len(self.strides) != len(self.shape):
             raise GraphError(f"tensor {excerpt(self.name)}: {len(self.strides)} strides for {len(self.shape)} dims")
-        if self.elements > MOST_ELEMENTS:
-            raise GraphError(f"tensor {excerpt(self.name)}: {excerpt(self.elements)} elements; the largest is 10^18")
-
-    @property
-    def elements(self) -> int:
-        """How many values it has, repeated ones counted."""
-        return math.prod(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element. [B]."""
-        return ITEMSIZES[self.dtype]
-
-    @property
-    def distinct(self) -> int:
-        """How many values differ in memory: broadcast dimensions count once."""
-        return math.prod(n for n, stride in zip(self.shape, self.strides, strict=True) if stride or not n)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes that reading it all once touches. [B]."""
-        return self.distinct * self.itemsize
+        elements, itemsize = math.prod(self.shape), ITEMSIZES[self.dtype]
+        if elements > MOST_ELEMENTS:
+            raise GraphError(f"tensor {excerpt(self.name)}: {excerpt(elements)} elements; the largest is 10^18")
+        distinct = math.prod(n for n, stride in zip(self.shape, self.strides, strict=True) if stride or not n)
+        sizes = {"elements": elements, "itemsize": itemsize, "distinct": distinct, "bytes": distinct * itemsize}
+        for name, value in sizes.items():
+            object.__setattr__(self, name, value)
 
     @property
     def contiguous(self) -> bool:

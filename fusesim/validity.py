@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fusesim.errors import GraphError, excerpt
-from fusesim.kinds import find_kind
 from fusesim.node import Node, are_names
 from fusesim.tensor import Tensor, broadcast_shape
 
@@ -55,7 +54,6 @@ def check_order(graph: Graph) -> None:
     names: set[str] = set()
     later = {name for node in graph.nodes for name in node.outputs}
     for node in graph.nodes:
-        find_kind(node.kind)
         if node.name in names:
             raise GraphError(f"two ops are called {excerpt(node.name)}; give each a name of its own")
         names.add(node.name)

@@ -38,8 +38,6 @@ def lower(plan: FusionPlan, path: str, target: Target) -> list[tuple[int, Launch
 
 def launches_of(plan: FusionPlan, group: Group, path: str, target: Target) -> list[Launch]:
     """Return the kernels of one group of a plan's graph, as `lower` does: none for a group that makes no value."""
-    if plan.idle(group):
-        return []
     if path == "torch" and len(group.nodes) == 1:
         return list(eager_launches(plan.graph, plan.graph.by_name[group.nodes[0]], target))
     return group_launches(plan, group, path, target)

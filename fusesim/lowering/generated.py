@@ -72,8 +72,8 @@ def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) ->
 
 def _seed(plan: FusionPlan, nodes: Sequence[Node]) -> list[Launch]:
     """Return the kernel that draws seeds for all random numbers of a graph, before the first of them."""
-    first = next((node.name for node in plan.graph.nodes if node.kind == "rand"), None)
-    if not any(node.name == first for node in nodes):
+    drawn = [node.name for node in nodes if node.kind == "rand"]
+    if not drawn or next(node.name for node in plan.graph.nodes if node.kind == "rand") not in drawn:
         return []
     return [Launch(name="seeds", row="vectorised32", writes=(Access("seeds", 8.0),), elements=1.0)]
 
