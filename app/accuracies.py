@@ -28,7 +28,7 @@ MEDIAN: Final = "median"
 P90: Final = "p90"
 COVERAGE: Final = "coverage"
 CASES: Final = "cases"
-MOST_POINTS: Final = 300
+MOST_POINTS: Final = 200
 """Marks of one way that are drawn; of more, evenly spaced ones. The tables count all."""
 
 SHAPES: Final = {"launch": "square", "dram": "circle", "l2": "diamond", "arithmetic": "triangle-up", "host": "x"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fusesim.errors import FusesimError
 
-from . import address, controls, figures, ids, readout, roofline_figure, time_figure, widgets
+from . import address, chain_words, controls, figures, ids, readout, roofline_figure, time_figure, widgets
 from .answering import KEPT, as_text
 from .page import items
 from .settings import Settings
@@ -77,7 +77,8 @@ def show(settings: Settings, catalogue: Catalogue) -> Shown:
         "texts": texts | {ids.MEASURED: readout.measured_note(settings, view)},
         "widgets": widgets.widget_values(settings, view),
         "hidden": widgets.hidden(settings, view),
-        "parts": {ids.REASONS: items(readout.reasons(view))},
+        "parts": {ids.REASONS: items(readout.reasons(view)), ids.SUMS: items(chain_words.sums(view))},
+        "verbatim": {ids.CALL: chain_words.call(settings, catalogue)},
     }
 
 

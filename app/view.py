@@ -142,7 +142,7 @@ class View:
 
 def look(settings: Settings, catalogue: Catalogue) -> View:
     """Price the settings of the chain page."""
-    pricing = _Pricing(settings, catalogue)
+    pricing = Pricing(settings, catalogue)
     sizes = sizes_around(settings.elements, settings.effective_row or 1)
     point, host, path = pricing.price(settings.elements, settings.step), pricing.host_interval, pricing.path
     return View(
@@ -162,7 +162,7 @@ def look(settings: Settings, catalogue: Catalogue) -> View:
     )
 
 
-class _Pricing:
+class Pricing:
     """Settings as arguments of `fusesim.price_chain`, for any size and any number of effects."""
 
     def __init__(self, settings: Settings, catalogue: Catalogue) -> None:
@@ -195,7 +195,12 @@ class _Pricing:
 
     def price(self, elements: Any, step: int, ops: Any = None) -> ChainPrice:
         """Price the chain, or another number of its ops, with the first so many effects on."""
-        settings, named = self.settings, self.settings.named
+        chain = list(self.settings.named) if self.settings.named is not None else self.settings.ops
+        return fusesim.price_chain(chain if ops is None else ops, elements, **self.terms(elements, step))
+
+    def terms(self, elements: Any, step: int) -> dict[str, Any]:
+        """Return what `fusesim.price_chain` takes besides chain and size."""
+        settings = self.settings
         terms: dict[str, Any] = {
             "dtype": settings.dtype,
             "device": self.catalogue.find(settings.device),
@@ -205,12 +210,7 @@ class _Pricing:
             "dram_bandwidth": settings.dram_bandwidth,
             "graph_repeats": self.repeats(elements),
         }
-        return fusesim.price_chain(
-            list(named) if named is not None else settings.ops if ops is None else ops,
-            elements,
-            **terms,
-            **(self._real(elements, step) if step else {}),
-        )
+        return terms | (self._real(elements, step) if step else {})
 
     def _real(self, elements: Any, step: int) -> dict[str, Any]:
         """Return what the calibrated model takes besides; effects are named unless all of them count."""

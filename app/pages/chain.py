@@ -167,7 +167,7 @@ def _stepper(values: dict[str, Any]) -> str:
 def _charts() -> str:
     """Return the page's charts, and what stands beside them."""
     gap = f'The dotted line is the distance to the roof: <span id="{ids.ROOF_GAP}"></span>. '
-    reasons = f'<div class="card reasons"><h3>What decides here</h3><ul id="{ids.REASONS}"></ul>{page.share()}</div>'
+    reasons = f'<div class="card reasons"><h3>What decides here</h3><ul id="{ids.REASONS}"></ul></div>'
     return page.charts(
         page.chart(
             ids.TIME_CHART,
@@ -181,5 +181,5 @@ def _charts() -> str:
             "The chain before and after fusion under the device's roofline.",
             caption=f'{gap}<strong id="{ids.ABOVE_ROOF}"></strong>',
         ),
-        after=reasons,
+        after=f"{reasons}{page.workings()}",
     )

@@ -236,6 +236,24 @@ def test_calibrated_reasons_are_the_librarys(catalogue):
     assert "a gelu is" in " ".join(told)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?ops=5",
+        GELUS,
+        "?ops=add_row,gelu&row=1024&launch=graph&model=cache&repeats=16&device=a100&bandwidth=1TB/s",
+        "?ops=add,mul,relu,neg,abs&device=h200-sxm&launch=graph&inputs=rotating&model=calibrated&path=cupy",
+        "?ops=3&launch=latency&model=calibrated&host_interval=7us&launch_overhead=2us",
+    ],
+)
+def test_the_call_makes_the_view(query, catalogue):
+    answer, told = ask(catalogue, url=query), {}
+    exec(answer["verbatim"][ids.CALL], told)  # the very text that is copied
+    price = told["found"]
+    assert texts(answer)[ids.UNFUSED_TIME] == units.format_quantity(float(price.unfused.time), units.TIME)
+    assert texts(answer)[ids.FUSED_TIME] == units.format_quantity(float(price.fused.time), units.TIME)
+
+
 def test_where_fusing_stops_paying_is_told(catalogue):
     told = " ".join(reasons_of(ask(catalogue, url="?ops=5&elements=4096&launch=graph")))
     two, many = (fusesim.price_chain(ops, 4096, launch="graph").speedup for ops in (2, 32))

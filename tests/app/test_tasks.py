@@ -71,7 +71,7 @@ def test_where_fusing_stops_paying_for_4096_values(visitor):
     visitor.reads(r"5.00x")
     visitor.reads(r"Where fusing stops paying: at one op, .* 2 ops gain 2.00x, 32 ops 32.00x")
     visitor.click("in a graph")
-    visitor.reads(r"2 ops gain 1.17x, 32 ops 6.18x")
+    visitor.reads(r"2 ops gain 1.17x, 32 ops 6.19x")
 
 
 def test_which_of_two_gpus_decodes_better_and_why(visitor):

@@ -67,8 +67,8 @@ def random_fit_more():
     return [random_program(seed) | BOTH for seed in range(6000, 6160)]
 
 
-def random_fit_third():
-    """Return still more random programs to fit to."""
+def random_judge():
+    """Return random programs that nothing is fitted to, and that no effect was chosen by."""
     return [random_program(seed) | BOTH for seed in range(7000, 7100)]
 
 
@@ -115,7 +115,7 @@ SUITES = {
     "more": more,
     "random_fit": random_fit,
     "random_fit_more": random_fit_more,
-    "random_fit_third": random_fit_third,
+    "random_judge": random_judge,
     "resident": resident,
     "shapes": shapes,
     "random": random_suite,
