@@ -20,19 +20,8 @@ SHIPPED = json.loads(fit.OUT.read_text(encoding="utf-8"))
 LEAST = 8
 
 FEW = {
-    "attention_few": 4,
-    "bilinear_last16": 5,
-    "concat_last": 4,
-    "conv_odd32": 5,
-    "log_softmax_loop16": 7,
-    "log_softmax_shared32": 6,
     "memset": 1,
     "pointwise_odd16": 5,
-    "pool16": 6,
-    "softmax_loop16": 7,
-    "softmax_shared32": 6,
-    "upsample32": 4,
-    "upsample_last16": 5,
 }
 
 

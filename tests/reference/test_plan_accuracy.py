@@ -19,9 +19,10 @@ _SPEC.loader.exec_module(accuracy)
 
 FIGURES = ("median", "p90")
 MISSED = {
-    ("patterns", "saving", "median"): 0.062,  # target 5 %
+    ("patterns", "compiled", "median"): 0.072,  # target 7 %
     ("own patterns", "saving", "median"): 0.072,  # target 5 %
     ("random", "saving", "median"): 0.077,  # target 6 %
+    ("judge", "saving", "median"): 0.075,  # target 6 %
 }
 COVERAGE = (0.85, 0.98)
 FIGURED = [
@@ -46,7 +47,7 @@ def test_errors_are_what_the_model_is_held_to(suite, quantity, figure):
 
 @pytest.mark.parametrize("suite", accuracy.SUITES)
 def test_enough_programs_were_measured(suite):
-    least = {"patterns": 24, "own patterns": 60, "random": 100}[suite]
+    least = {"patterns": 24, "own patterns": 60, "random": 100, "judge": 90}[suite]
     assert len(accuracy.graded(suite)[0]) >= least
 
 
