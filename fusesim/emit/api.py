@@ -50,8 +50,8 @@ def emit(plan: FusionPlan, group: int = 0, language: str = "cuda", *, fused: boo
     Values are computed in fp32 between loads and stores (fp64 and whole numbers in their own type); a cast of the
     graph to a narrower type rounds. Sizes and strides are the plan's; pointers are aligned to 16 bytes and lead to a
     tensor's first value. A row kernel has one block per row, so that few long rows leave a GPU idle; a reduction that
-    does not run along memory reads it strided. A kind stands for its own formula: a graph read from a PyTorch program
-    may use a kind for a like op (`exp` for expm1), which costs the same and computes another value.
+    does not run along memory reads it strided. Where a graph read from a PyTorch program uses a kind for a like op
+    (`exp` for expm1), which costs the same and computes another value, no source is written.
     """
     language = choice("language", language, LANGUAGES)
     parts = [part_of(plan, group)] if fused else separate_parts(plan, group)

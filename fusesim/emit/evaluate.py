@@ -16,7 +16,7 @@ from scipy import special
 
 from fusesim.decompose import decompose
 from fusesim.emit.formulas import compute_type, formula, settings, supported, with_number
-from fusesim.emit.memory import VALUES, rounded
+from fusesim.emit.memory import VALUES, extent, laid_out, read_back, rounded
 from fusesim.emit.statistics import with_statistics
 from fusesim.errors import GraphError, InputError
 from fusesim.graph import Graph
@@ -106,6 +106,11 @@ def evaluate(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """
     instance("a program", graph, Graph, "such as fusesim.patterns.rmsnorm()")
     instance("what comes in", inputs, Mapping, "an array by the name of each input")
+    for node in graph.nodes:
+        scaled = node.family == "matmul" and (node.attr("alpha") is not None or node.attr("beta") is not None)
+        if scaled or node.attr("like") is not None:
+            what = node.attr("like", "a scaled product")
+            raise GraphError(f"op {node.name} ({node.kind}) stands for {what}, which has no values here")
     form = with_statistics(decompose(graph))
     values: dict[str, Array] = {}
     for name in form.inputs:
@@ -130,7 +135,7 @@ def _computed(node: Node, given: Sequence[Array], tensors: Sequence[Tensor], out
     if supported(node):
         return [_pointwise(node, given, tensors, outs[0])]
     if node.family == "view":
-        return [_looked(node, given[0], outs[0])]
+        return [_looked(node, given[0], tensors[0], outs[0])]
     if node.family == "reduction":
         return _reduced(node, given[0], outs)
     if node.kind == "concat":
@@ -175,22 +180,18 @@ def _value(tree: ast.expr, names: Mapping[str, Array], kind: Callable[[float], A
     raise GraphError(f"formula part {ast.unparse(tree)} has no value")
 
 
-def _looked(node: Node, value: Array, out: Tensor) -> Array:
+def _looked(node: Node, value: Array, source: Tensor, out: Tensor) -> Array:
     """Return a view's values."""
-    dim = node.attr("dim", 0)
     if node.kind == "permute":
         return np.transpose(value, node.attr("order"))
     if node.kind == "expand":
         return np.broadcast_to(value, out.shape)
-    if node.kind == "select":
-        return np.take(value, node.attr("place"), axis=dim)
-    if node.kind == "slice":
-        start, size = node.attr("start"), out.shape[dim]
-        step = max((value.shape[dim] - start % value.shape[dim]) // max(size, 1), 1) if size else 1
-        return np.take(value, start % value.shape[dim] + np.arange(size) * step, axis=dim)
     if node.kind == "view":
         return np.reshape(value, out.shape)
-    raise GraphError(f"op {node.name} ({node.kind}) looks at memory by strides, which values alone do not say")
+    memory = laid_out(value, source)[out.offset - source.offset :]
+    if out.offset < source.offset or extent(out) > len(memory):
+        raise GraphError(f"op {node.name} ({node.kind}) looks at memory that {source.name} does not hold")
+    return read_back(memory, out)
 
 
 def _reduced(node: Node, value: Array, outs: Sequence[Tensor]) -> list[Array]:

@@ -72,8 +72,8 @@ FORMULAS: Final = {
     "bitwise_xor": "a ^ b",
     "where": "where(a, b, c)",
     "lerp": "a + c * (b - a)",
-    "addcmul": "a + b * c",
-    "addcdiv": "a + b / c",
+    "addcmul": "a + value * b * c",
+    "addcdiv": "a + value * b / c",
     "squared_difference": "(a - b) * (a - b)",
     "relu_backward": "where(b > 0, a, 0)",
     "sigmoid_backward": "a * b * (1 - b)",
@@ -87,7 +87,7 @@ FORMULAS: Final = {
 }
 """Expressions by kind; NaN passes through `relu`, `maximum` and `minimum`, as it does in PyTorch."""
 
-SETTINGS: Final = {"slope": 0.01}
+SETTINGS: Final = {"slope": 0.01, "value": 1.0}
 """Settings of an op that its formula names, where the graph does not say."""
 
 CONDITIONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not"})
@@ -103,7 +103,7 @@ _LIBDEVICE: Final = frozenset({"tanh", "log1p", "pow"})
 
 def supported(node: Node) -> bool:
     """Return whether an op is one whose value at a place follows from the values at that place by a formula."""
-    return node.kind in FORMULAS or node.kind in {"clamp", "fill"}
+    return node.attr("like") is None and (node.kind in FORMULAS or node.kind in {"clamp", "fill"})
 
 
 def formula(node: Node, operands: int) -> str:
@@ -134,8 +134,11 @@ def formula(node: Node, operands: int) -> str:
 
 def _clamp(node: Node, operands: int) -> str:
     """Return limits as numbers, or as the second and third operand."""
-    low = "low" if node.attr("min") is not None else "b" if operands > 1 else ""
-    high = "high" if node.attr("max") is not None else "c" if operands > 2 else ""  # noqa: PLR2004 - x, low, high
+    tensors = ["b", "c"][: operands - 1]
+    low = "low" if node.attr("min") is not None else ""
+    high = "high" if node.attr("max") is not None else ""
+    low = low or (tensors.pop(0) if tensors and (high or len(tensors) > 1 or node.attr("limit") != "max") else "")
+    high = high or (tensors.pop(0) if tensors else "")
     text = f"where(a < {low}, {low}, a)" if low else "a"
     return f"where(a > {high}, {high}, {text})" if high else text
 

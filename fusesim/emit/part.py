@@ -107,6 +107,10 @@ def _emittable(part: Graph) -> Graph:
     """Return a part with its composites written out, and refuse what has no source here."""
     form = decompose(part, [kind for kind in RULES if kind not in _INSTEAD])
     for node in form.paid_nodes:
+        if node.attr("like") is not None:
+            raise PlanError(
+                f"op {node.name} stands for {node.attr('like')}, which costs like {node.kind}: its source is not known"
+            )
         if not (supported(node) or node.kind in REDUCTIONS):
             reason = _INSTEAD.get(node.kind) or _INSTEAD.get(node.family, _OTHERWISE)
             raise PlanError(f"op {node.name} ({node.kind}) is no pointwise op or row reduction: {reason}")

@@ -7,11 +7,11 @@ and the graph says so. This file imports no framework.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from fusesim.frontends import aten_backward, aten_gather, aten_rules
-from fusesim.frontends.aten_call import RULES, Call, dims_of, pointwise
-from fusesim.frontends.aten_tables import COPIES, FILLS, IOTAS, POINTWISE, RANDOM, REDUCTIONS, VIEWS
+from fusesim.frontends.aten_call import RULES, Call, described, dims_of, pointwise
+from fusesim.frontends.aten_tables import COPIES, FILLS, IOTAS, POINTWISE, RANDOM, REDUCTIONS, STAND_INS, VIEWS
 from fusesim.tensor import Tensor
 
 MOST_OPAQUE: Final = 60
@@ -36,7 +36,7 @@ def translate(call: Call) -> None:
     elif name in REDUCTIONS:
         _reduction(call)
     elif name in COPIES:
-        call.emit("copy", call.given("self", "input")[:1])
+        call.emit("copy", call.given("self", "input")[:1], like=described(call) if name in STAND_INS else None)
     elif name in FILLS:
         _fill(call)
     elif name in IOTAS:
@@ -84,4 +84,14 @@ def _reduction(call: Call) -> None:
             return
         kind = call.name if call["dim"] is not None else f"a{call.name}"
     outs = [place for place, region in enumerate(call.outs) if region is not None]
-    call.emit(kind, [x], outs, dims=dims_of(x, call["dim"]), keepdim=call["keepdim"] or None)
+    attrs: dict[str, Any] = {"dims": dims_of(x, call["dim"]), "keepdim": call["keepdim"] or None}
+    if kind in {"var", "var_mean"}:
+        given = call["correction"]
+        attrs["correction"] = int(call["unbiased"] in {None, True}) if given is None else given
+    if call.name in OTHER_REDUCTIONS or (kind == "norm" and 2 not in {call["p"], call["ord"]}):  # noqa: PLR2004 - root of squares
+        attrs["like"] = described(call)
+    call.emit(kind, [x], outs, **attrs)
+
+
+OTHER_REDUCTIONS: Final = frozenset({"std", "std_mean", "count_nonzero"})
+"""Reductions for which a kind only stands."""

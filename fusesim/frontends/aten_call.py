@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from fusesim.frontends.aten_tables import STAND_INS
 from fusesim.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def flat(value: Any) -> Iterator[Tensor]:
 
 def pointwise(call: Call, kind: str) -> None:
     """Add an element-wise op: its tensors in order, and its first plain operand as the scalar."""
-    slots = ("self", "input", "condition", "other", "exponent", "value", "end", "weight")
+    slots = ("self", "input", "condition", "other", "exponent", "min", "max", "end", "weight")
     operands = [call[slot] for slot in slots if slot in call.args]
     numbers = [value for value in operands if _number(value)]
     inputs = call.tensors
@@ -87,7 +88,32 @@ def pointwise(call: Call, kind: str) -> None:
     if not inputs:
         call.emit("fill", [], scalar=numbers[0] if numbers else None)
         return
-    call.emit(kind, inputs, scalar=numbers[0] if numbers else None, **attrs)
+    like = described(call) if call.name in STAND_INS or _set_otherwise(call) else None
+    attrs |= {key: call[name] for name, key in FORMULA.items() if _number(call[name])}
+    call.emit(kind, inputs, scalar=numbers[0] if numbers else None, like=like, **attrs)
+
+
+FORMULA: Final = {"negative_slope": "slope", "value": "value"}
+"""Arguments that an op's formula knows, and under what name."""
+
+USUAL: Final[dict[str, dict[str, object]]] = {
+    "elu": {"alpha": 1, "scale": 1, "input_scale": 1},
+    "softplus": {"beta": 1, "threshold": 20},
+    "div": {"rounding_mode": None},
+}
+"""Settings with which an op computes what its kind does."""
+
+
+def _set_otherwise(call: Call) -> bool:
+    """Return whether an op's settings make another function of it than its kind."""
+    usual = USUAL.get(call.name, {})
+    return any(call[name] not in {None, value} for name, value in usual.items())
+
+
+def described(call: Call) -> str:
+    """Return an op and its plain settings: what a kind stands for that only costs the same."""
+    plain = {name: value for name, value in call.args.items() if value is not None and not list(flat(value))}
+    return f"{call.name}({', '.join(f'{name}={value}' for name, value in plain.items())})"
 
 
 def _number(value: Any) -> bool:

@@ -31,10 +31,11 @@ def _power(call: Call) -> None:
 @rule("rsub")
 def _reversed_sub(call: Call) -> None:
     """Map the second minus the first."""
+    alpha = call["alpha"] if call["alpha"] != 1 else None
     if isinstance(call["other"], Tensor):
-        call.emit("sub", [call["other"], call["self"]])
+        call.emit("sub", [call["other"], call["self"]], alpha=alpha)
     else:
-        call.emit("sub", [call["self"]], scalar=call["other"], reverse=True)
+        call.emit("sub", [call["self"]], scalar=call["other"], reverse=True, alpha=alpha)
 
 
 @rule("clamp", "hardtanh", "clip")
@@ -44,7 +45,8 @@ def _clamp(call: Call) -> None:
     if call.name == "hardtanh":
         low, high = call["min_val"], call["max_val"]
     plain = {key: v for key, v in (("min", low), ("max", high)) if v is not None and not isinstance(v, Tensor)}
-    call.emit("clamp", call.tensors, **plain)
+    only = "max" if isinstance(high, Tensor) and low is None else None
+    call.emit("clamp", call.tensors, limit=only, **plain)
 
 
 @rule("gelu")
@@ -172,13 +174,21 @@ def _layer_norm(call: Call) -> None:
     dims = tuple(range(len(x.shape) - len(call["normalized_shape"]), len(x.shape)))
     kind = "rms_norm" if "rms" in call.name else "layer_norm"
     outs = list(range(len(call.outs)))
-    call.emit(kind, [x, *call.given("weight", "bias")], outs, optional=len(outs) - 1, dims=dims)
+    inputs = [x, *call.given("weight", "bias")]
+    call.emit(kind, inputs, outs, optional=len(outs) - 1, dims=dims, eps=call["eps"])
 
 
 @rule("native_group_norm")
 def _group_norm(call: Call) -> None:
     """Map a norm over groups of channels."""
-    call.emit("group_norm", call.given("input", "weight", "bias"), [0, 1, 2], optional=2, groups=call["group"])
+    call.emit(
+        "group_norm",
+        call.given("input", "weight", "bias"),
+        [0, 1, 2],
+        optional=2,
+        groups=call["group"],
+        eps=call["eps"],
+    )
 
 
 @rule(
@@ -197,7 +207,8 @@ def _batch_norm(call: Call) -> None:
     kind = "batch_norm_train" if training else "batch_norm"
     x = call["input"] if call["input"] is not None else call["self"]
     outs = [place for place, region in enumerate(call.outs) if region is not None and 0 not in region.shape][:3]
-    call.emit(kind, [x, *call.given(*names)], outs, optional=len(outs) - 1)
+    eps = call["eps"] if call["eps"] is not None else call["epsilon"]
+    call.emit(kind, [x, *call.given(*names)], outs, optional=len(outs) - 1, eps=eps)
 
 
 @rule("nll_loss_forward", "nll_loss2d_forward")

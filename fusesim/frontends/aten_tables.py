@@ -59,6 +59,15 @@ POINTWISE: Final = {
 }
 """Element-wise ops to the kind of each."""
 
+EXACT: Final = frozenset(
+    _words(
+        f"{_SAME} negative sgn true_divide multiply subtract clamp_min clamp_max __and__ __or__ __xor__ "
+        "native_dropout_backward clone detach_copy alias_copy"
+    )
+)
+"""Names that compute what their kind does."""
+
+
 REDUCTIONS: Final = {
     **{name: name for name in ("sum", "mean", "amax", "amin", "prod", "any", "all", "argmax", "argmin", "var")},
     "var_mean": "var_mean",
@@ -80,6 +89,9 @@ COPIES: Final = frozenset(
     )
 )
 """Ops that put the same values elsewhere."""
+
+STAND_INS: Final = (frozenset(POINTWISE) | COPIES) - EXACT
+"""Names for which a kind only stands, since it costs the same: it says which, and no source is written of it."""
 
 FILLS: Final = frozenset(
     _words(

@@ -130,19 +130,22 @@ def rms_norm(recorder: Recorder, input: Any, normalized_shape: Any, weight: Any 
         dims = tuple(range(-len(shape), 0))
         made = wide * torch.rsqrt(wide.pow(2).mean(dims, keepdim=True).add_(eps or 1e-6))
         return (made if weight is None else made * weight).to(input.dtype)
-    return _RmsNorm.apply(input, weight, shape, recorder)
+    wide = torch.float32 if input.dtype in HALF else input.dtype
+    return _RmsNorm.apply(input, weight, (shape, torch.finfo(wide).eps if eps is None else eps), recorder)
 
 
 class _RmsNorm(torch.autograd.Function):  # type: ignore[misc]  # PyTorch may be missing
     """The fused norm, forward and backward, recorded by hand: the meta device would take it apart."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, weight: Any, shape: list[int], recorder: Recorder) -> Any:
-        """Record the norm."""
+    def forward(ctx: Any, x: Any, weight: Any, form: tuple[list[int], float], recorder: Recorder) -> Any:
+        """Record the norm over the last dimensions, with what keeps it from a division by zero."""
+        shape, eps = form
         rows = (*x.shape[: x.dim() - len(shape)], *(1,) * len(shape))
         made = torch.empty_like(x, memory_format=torch.contiguous_format)
         root = torch.empty(rows, dtype=torch.float32 if x.dtype in HALF else x.dtype, device=x.device)
-        recorder.record("_fused_rms_norm", {"input": x, "normalized_shape": shape, "weight": weight}, [made, root])
+        bound = {"input": x, "normalized_shape": shape, "weight": weight, "eps": eps}
+        recorder.record("_fused_rms_norm", bound, [made, root])
         ctx.save_for_backward(x, weight, root)
         ctx.shape, ctx.recorder = shape, recorder
         return made
