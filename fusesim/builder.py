@@ -156,6 +156,9 @@ class Builder(Views):
         """Add a [.., m, k] x b [.., k, n], and a bias row [n] inside the same kernel where given."""
         if min(len(a.shape), len(b.shape)) < 2:  # noqa: PLR2004 - a matrix has two dimensions
             raise GraphError(f"matmul takes matrices, not {a.shape} and {b.shape}")
+        if a.shape[-1] != b.shape[-2]:
+            sizes = f"{a.shape[-1]} and {b.shape[-2]}"
+            raise GraphError(f"matmul: {a.name} {a.shape} x {b.name} {b.shape}: the inner sizes {sizes} differ")
         batch = broadcast_shape([a.shape[:-2], b.shape[:-2]])
         result = self.tensor((*batch, a.shape[-2], b.shape[-1]), dtype or a.dtype, stem="matmul")
         self.node("matmul", [a, b] if bias is None else [a, b, bias], [result])
