@@ -23,6 +23,10 @@ CLASSES: Final = {
     "converted": "types are converted as it loads",
     "narrowed": "types are converted as it stores",
     "layout": "it only changes the layout in memory",
+    "concat_strided": "its operands lie in unlike ways, so values are copied one by one",
+    "moments": "one block goes through a whole group, a value per thread at a time",
+    "bilinear": "a thread goes through all channels of all pictures at one place",
+    "direct": "it is so small that the matrix units are left out",
     "matmul_odd": "its sizes are not multiples of what the matrix units load at once",
     "conv_odd": "its channels are not multiples of what the matrix units load at once",
 }

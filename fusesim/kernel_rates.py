@@ -20,6 +20,9 @@ FALLBACK: Final = {
     "pool": "strided2_16",
     "conv_odd": "conv_rare16",
     "concat_strided": "strided2_16",
+    "concat_last": "strided2_16",
+    "upsample": "strided2_16",
+    "bilinear": "strided2_16",
     "parts": "gen_loop16",
 }
 """A row that stands in for classes whose name begins so."""

@@ -92,6 +92,8 @@ def test_a_measured_class_has_its_own_row():
     [
         ("parts", 3.0),
         ("pool_last16", 5.0),  # strided
+        ("upsample_last16", 5.0),
+        ("concat_last", 5.0),
         ("conv_rare_odd32", 6.0),  # even sizes of the same type
         ("conv_odd32", 9.0),  # an odd window is rare
         ("gen_loop32", 3.0),  # the same class of other elements, by the first letters

@@ -178,3 +178,13 @@ def test_a_loss_has_a_thread_for_sixteen_targets(launched, rows, threads, steps)
 
     (launch,) = launched(build)
     assert (launch.threads, launch.steps) == (threads, steps)
+
+
+def test_a_row_in_a_warps_registers_costs_what_the_next_power_of_two_does(launched):
+    def build(columns):
+        return launched(lambda b: b.softmax(b.input(1000, columns, dtype="bf16"), -1, log=False))[-1]
+
+    odd, even = build(704), build(1024)
+    assert odd.elements == even.elements == 1000 * 1024
+    assert (odd.steps, even.steps) == (22, 32)
+    assert odd.bytes_read == 1000 * 704 * 2
