@@ -198,8 +198,8 @@ KINDS: Final = {
             least=0,
             most=0,
             slots=69,
-            note="uniform numbers: ten rounds of Philox, 53 instructions (Triton 3.6), 16 of them high halves of products, "
-            "which issue at half rate (64 per clock and SM, CUDA's programming guide)",
+            note="uniform numbers: ten rounds of Philox, 53 instructions (Triton 3.6), 16 of them high halves of "
+            "products, which issue at half rate (64 per clock and SM, CUDA's programming guide)",
         ),
         Kind(name="pool", family="normalise", flops=1, note="the largest or the mean of a window"),
         Kind(name="pool_backward", family="normalise", most=3, flops=1, note="gradient, places"),

@@ -31,11 +31,6 @@ TILES: Final = np.array(
 )
 """Sizes of tiles that cuBLAS's kernels for Hopper have, as their names say (nvjet_sm90, seen on an H200)."""
 
-COARSE_TILES: Final = np.array(
-    [(a, b) for a in (64, 128, 256) for b in (64, 128, 192, 256) if a * b <= 256 * 128], dtype=float
-)
-"""Sizes of tiles that cuDNN's convolutions for Hopper have (their kernels' names on an H200): odd channels pad."""
-
 SPLITS: Final = (1, 2, 4, 8)
 LEAST_INNER: Final = 4096
 """Into how many parts the inner dimension may be split, and how long it must be for that: it is where even tiles of
@@ -98,14 +93,14 @@ def step_time(wide: object, high: object, itemsize: int, *, rate: float, fill: f
 
 
 @lru_cache(maxsize=4096)
-def choose_tiling(product: Product, sms: int, rate: float, *, coarse: bool = False) -> Tiling:
+def choose_tiling(product: Product, sms: int, rate: float) -> Tiling:
     """Return the tile that takes least time by `CHOICE`; `rate` is one SM's peak. [FLOP/s]."""
     best, found = np.inf, Tiling(128, 128, 1, 1)
-    wide, high = (COARSE_TILES if coarse else TILES).T
+    wide, high = TILES.T
     inner = 128 / product.itemsize
     times = step_time(wide, high, product.itemsize, rate=rate * CHOICE["peak"], fill=CHOICE["fill"])
     smallest = np.ceil(product.n / 64) * np.ceil(product.m / 128) * product.batch
-    splits = product.k >= LEAST_INNER and 2 * smallest <= sms and not coarse
+    splits = product.k >= LEAST_INNER and 2 * smallest <= sms
     for split in SPLITS:
         if split > 1 and not splits:
             break

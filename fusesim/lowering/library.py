@@ -63,7 +63,7 @@ def products(
     """Return the kernels of a product of that type; `handed` where tiles may be handed out through a counter."""
     kind = dtype if dtype in target.matrix and dtype != "fp32" else "fp32"
     rate = target.peak(kind) / target.machine.sms
-    tiling = choose_tiling(product, int(target.machine.sms), rate, coarse=row.startswith("conv"))
+    tiling = choose_tiling(product, int(target.machine.sms), rate)
     aligned = kind == "fp32" or (product.n * product.itemsize % 16 == 0 and product.k * product.itemsize % 16 == 0)
     suffix = "32" if product.itemsize >= WIDE else "16"
     name = f"{row}{suffix}" if aligned else f"{row}_odd{suffix}"
