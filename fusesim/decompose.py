@@ -180,7 +180,9 @@ def _batch_norm(b: Builder, node: Node, inputs: Sequence[Tensor]) -> Sequence[Te
     x = _wide(b, inputs[0])
     mean, var, *operands = (_wide(b, tensor) for tensor in inputs[1:])
     shape = x.shape
-    scale = b.op("reciprocal", b.op("sqrt", b.op("add", var, scalar=node.attr("eps", EPSILON))))
+    deviation = b.tensor(var.shape, var.dtype, stem="deviation")
+    b.node("sqrt", [b.op("add", var, scalar=node.attr("eps", EPSILON))], [deviation], positive=True)
+    scale = b.op("reciprocal", deviation)
     centred = b.op("sub", x, _channels(b, mean, shape))
     normal = b.op("mul", centred, _channels(b, scale, shape))
     return [_affine(b, normal, [_channels(b, tensor, shape) for tensor in operands])]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses
 from fusesim.lowering.convolutions import INPUT_LAYOUT
-from fusesim.lowering.counting import Part
+from fusesim.lowering.counting import Part, window_size
 from fusesim.lowering.eager import eager_launches
 from fusesim.lowering.loops import pieces, pointwise_loop
 from fusesim.lowering.pressure import displaced, pressed
@@ -33,8 +33,11 @@ ALONE: Final = frozenset(
 )
 """Kinds that no generated kernel computes, besides the families of `LIBRARY`."""
 
-COMPUTED: Final = frozenset({"upsample"})
+COMPUTED: Final = frozenset({"upsample", "pool"})
 """Kinds of those families that one computes all the same: value by value, places worked out."""
+
+MOST_POOLED: Final = 25
+"""Values of the largest window that is pooled so."""
 
 
 def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) -> list[Launch]:
@@ -63,11 +66,16 @@ def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) ->
         return pieces(plan.graph, nodes[0])
     part = Part(plan, group, nodes)
     library = [node for node in nodes if node.family in LIBRARY or node.kind in ALONE]
-    anchors = [node for node in library if node.kind not in COMPUTED]
+    anchors = [node for node in library if not _computed(plan.graph, node)]
     if anchors:
         return _with_epilogue(part, anchors, target)
     made = row_kernels(part, int(target.machine.sms)) if part.reductions else pointwise_loop(part, path)
     return [*_seed(plan, nodes), *pressed(plan.graph, nodes, made, target)]
+
+
+def _computed(graph: Graph, node: Node) -> bool:
+    """Return whether a library's op is generated all the same."""
+    return node.kind in COMPUTED and (node.kind != "pool" or window_size(graph, node) <= MOST_POOLED)
 
 
 def _seed(plan: FusionPlan, nodes: Sequence[Node]) -> list[Launch]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses, ceil, width
+from fusesim.lowering.counting import window_size
 from fusesim.lowering.rows import WARP, below
 
 if TYPE_CHECKING:
@@ -83,9 +84,7 @@ def pool(graph: Graph, node: Node, target: Target) -> list[Launch]:
     """
     del target
     x, out = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
-    window = float(math.prod(node.attr("kernel_size", ())) or max(x.elements // max(out.elements, 1), 1))
-    if len(node.attr("kernel_size", ())) == 1:
-        window = window ** max(len(x.shape) - 2, 1)
+    window = window_size(graph, node)
     launch = replace(touched_once(graph, node), elements=out.elements * window, slots=1.0)
     if node.attr("mode") == "max" and len(node.outputs) == 1:  # their places are written whether read or not
         launch = replace(launch, writes=(*launch.writes, Access(f"{node.name}.places", 8.0 * out.elements)))

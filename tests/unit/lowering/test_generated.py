@@ -3,7 +3,7 @@
 import pytest
 
 from fusesim.builder import Builder
-from fusesim.lowering.counting import SECTOR, SLOTS, arithmetic, needed_shares
+from fusesim.lowering.counting import POSITIVE_ROOT, SECTOR, SLOTS, TAP, arithmetic, needed_shares
 from fusesim.lowering.passes import (
     DIVIDING,
     JOINED,
@@ -435,3 +435,34 @@ def test_the_shape_of_a_reduction():
         RowShape(192, 1, outer=False),  # a dimension of one value
     ]
     assert found[0].elements == 192
+
+
+def test_a_small_window_is_pooled_in_a_loop_of_its_own(generated):
+    def build(size):
+        def made(b):
+            x = b.input(8, 64, 56, 56, dtype="bf16")
+            y = b.tensor((8, 64, 28, 28), "bf16", stem="pooled")
+            b.node("pool", [x], [y], mode="max", kernel_size=(size, size), stride=(2, 2), padding=(1, 1))
+            return y
+
+        return made
+
+    (loop,) = generated(build(3))
+    assert loop.row == "gen_loop16"
+    assert loop.slots == 9 * TAP + 2  # nine values to a result; one operand, one result
+    assert loop.bytes_read == 8 * 64 * 56 * 56 * 2  # each value once from memory
+    assert generated(build(7))[0].row == "pool16"  # 49 values: the library's
+
+
+def test_the_root_of_a_variance_does_not_branch():
+    def root(positive):
+        def build(b):
+            x = b.input(1000)
+            y = b.tensor((1000,), "fp32", stem="root")
+            b.node("sqrt", [x], [y], positive=positive)
+            return y
+
+        return build
+
+    assert arithmetic_of(root(True), 1000).slots == POSITIVE_ROOT
+    assert arithmetic_of(root(None), 1000).slots == SLOTS["sqrt"]
