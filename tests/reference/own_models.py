@@ -14,6 +14,8 @@ import gzip
 import json
 import shutil
 import sys
+import tarfile
+import tempfile
 import time
 from pathlib import Path
 
@@ -216,7 +218,7 @@ def trace(call, inputs, path):
     Path(raw).unlink()
 
 
-def measured(name, out):
+def measured(build, name, out):
     """Return what was measured of a module; its trace is kept beside."""
     torch.manual_seed(0)
     with torch.set_grad_enabled(name.startswith("train")):
@@ -236,14 +238,12 @@ def measured(name, out):
     return row
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--out", default=".")
-    args = parser.parse_args()
+def run(build, names, stem, folder):
+    """Measure modules; their traces and STEM.json are left in the folder."""
     rows = []
-    for name in NAMES:
+    for name in names:
         try:
-            row = measured(name, args.out)
+            row = measured(build, name, folder)
         except RuntimeError as error:  # one module out of memory must not end the run
             print(name, repr(error)[:300], flush=True)
             continue
@@ -252,8 +252,22 @@ def main():
             name, {side: row[side]["graph"]["med"] * 1e6 for side in ("eager", "compiled") if side in row}, flush=True
         )
     out = {"protocol": __doc__, "environment": environment(), "rows": rows}
-    (Path(args.out) / "own_models.json").write_text(json.dumps(out))
+    (Path(folder) / f"{stem}.json").write_text(json.dumps(out))
+
+
+def main(build, names, stem, *, packed=False):
+    """Measure modules into the folder the command line names, as it is or as STEM.tgz."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", default=".")
+    out = parser.parse_args().out
+    if not packed:
+        run(build, names, stem, out)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        run(build, names, stem, folder)
+        with tarfile.open(Path(out) / f"{stem}.tgz", "w:gz") as target:
+            target.add(folder, ".")
 
 
 if __name__ == "__main__":
-    main()
+    main(build, NAMES, "own_models")
