@@ -75,6 +75,13 @@ def fill():
             yield single("conv", "conv", [x, w], stride=s, padding=k // 2)
 
 
+def odd_places():
+    """Return convolutions of one place over pictures whose places fill no 16 bytes, eager."""
+    for n, ci, co, hw in ((8, 64, 128, 7), (32, 256, 64, 7), (4, 96, 192, 15), (16, 128, 128, 13), (2, 512, 256, 9),
+                          (64, 32, 64, 11), (1, 256, 512, 21), (8, 320, 80, 25)):  # fmt: skip
+        yield single("conv", "conv", [["x", [n, ci, hw, hw], "bf16"], ["w", [co, ci, 1, 1], "bf16"]])
+
+
 def generated_fill():
     """Return generated kernels over rows of sizes that fall between those of the other suites."""
     for dtype in ("bf16", "fp32"):
