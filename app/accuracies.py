@@ -8,7 +8,7 @@ from fusesim.validation_tables import percent
 
 from . import ids, palette, readout
 from .accuracy_view import ALL, BOUNDS, REGIME, SUITE, WHAT, look
-from .figures import COLOURS, Figure, axis, decades, frame
+from .figures import COLOURS, NAMES_WIDE, Figure, axis, decades, frame
 from .page import items
 from .tables import Cell, table
 
@@ -28,7 +28,7 @@ MEDIAN: Final = "median"
 P90: Final = "p90"
 COVERAGE: Final = "coverage"
 CASES: Final = "cases"
-MOST_POINTS: Final = 200
+MOST_POINTS: Final = 140
 """Marks of one way that are drawn; of more, evenly spaced ones. The tables count all."""
 
 SHAPES: Final = {"launch": "square", "dram": "circle", "l2": "diamond", "arithmetic": "triangle-up", "host": "x"}
@@ -155,8 +155,8 @@ def ablation(view: AccuracyView) -> Figure:
     layout = frame("Effects switched on one by one")
     layout["xaxis"] = {"tickformat": ".0%", "gridcolor": palette.GRID, "fixedrange": True, "rangemode": "tozero"}
     layout["xaxis"] |= {"title": {"text": "nine in ten errors are below", "standoff": 8}}
-    layout["yaxis"] = {"autorange": "reversed", "fixedrange": True, "automargin": True}
-    layout["margin"] = layout["margin"] | {"l": 20, "t": 50}
+    layout["yaxis"] = {"autorange": "reversed", "fixedrange": True}
+    layout["margin"] = layout["margin"] | {"l": NAMES_WIDE, "t": 50}
     layout["showlegend"] = False
     bar = {
         "type": "bar",

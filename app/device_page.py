@@ -11,7 +11,7 @@ from fusesim import units
 from . import ids, palette, readout
 from .device_file import OWN, to_toml
 from .device_view import EDITS, edit_control, figures_of, l2_rate, look, ridge, special_rate, widgets
-from .figures import Figure, frame
+from .figures import NAMES_WIDE, Figure, frame
 from .forms import button
 from .page import items
 from .tables import Cell, table
@@ -80,9 +80,9 @@ def ratios(view: DeviceView) -> Figure:
         "fixedrange": True,
         "zeroline": False,
     }
-    layout["yaxis"] = {"autorange": "reversed", "fixedrange": True, "automargin": True, "gridcolor": palette.GRID}
+    layout["yaxis"] = {"autorange": "reversed", "fixedrange": True, "gridcolor": palette.GRID}
     layout["hovermode"] = "closest"
-    layout["margin"] = layout["margin"] | {"l": 20, "t": 96}
+    layout["margin"] = layout["margin"] | {"l": NAMES_WIDE, "t": 96}
     layout["shapes"] = [
         {
             "type": "line",

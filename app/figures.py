@@ -25,6 +25,9 @@ Figure = dict[str, Any]
 CONFIG: Final[Any] = {"displayModeBar": False, "responsive": True, "showTips": False}
 """How every chart behaves: it has the page's own buttons, and is not zoomed by accident on a phone."""
 
+NAMES_WIDE: Final = 140
+"""Margin for names at an axis: a margin that Plotly finds by itself costs a second drawing. [px]"""
+
 SIDES: Final = ("unfused", "fused")
 COLOURS: Final = {"unfused": palette.UNFUSED, "fused": palette.FUSED}
 SYMBOLS: Final = {"unfused": "square", "fused": "circle"}

@@ -26,7 +26,7 @@ def timeline_chart(view: PlanView) -> Figure:
     layout = frame("Kernels over time")
     most = max(span.end for side in SIDES for span in one(view, side).spans[-1:]) if view.unfused.spans else 1.0
     layout["xaxis"] = _time_axis(most)
-    layout["yaxis"] = {"fixedrange": True, "showgrid": False, "tickfont": {"size": 14}, "automargin": True}
+    layout["yaxis"] = {"fixedrange": True, "showgrid": False, "tickfont": {"size": 14}}
     layout |= {"barmode": "overlay", "bargap": 0.35, "showlegend": False, "hovermode": "closest"}
     return {"data": [_bars(view, side) for side in reversed(SIDES)], "layout": layout}
 

@@ -191,8 +191,9 @@ def timeline(view: ProgramView) -> Figure:
         "zeroline": False,
         "fixedrange": True,
     }
-    layout["yaxis"] = {"fixedrange": True, "showgrid": False, "tickfont": {"size": 14}, "automargin": True}
+    layout["yaxis"] = {"fixedrange": True, "showgrid": False, "tickfont": {"size": 14}}
     layout |= {"barmode": "overlay", "bargap": 0.35, "showlegend": False, "hovermode": "closest"}
+    layout["margin"] = layout["margin"] | {"l": 84}
     return {"data": [_bars(name, bars, colour) for name, bars, colour in drawn], "layout": layout}
 
 

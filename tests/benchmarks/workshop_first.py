@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flask import Flask
     from selenium import webdriver
 
+COLD = (True, False)
 PATHS = ("", "roofline/", "plans/", "program/", "accuracy/", "devices/")
 WATCH = """
 (() => {
@@ -64,7 +65,7 @@ def main(browser: webdriver.Chrome, times: int) -> None:
     browser.execute_cdp_cmd("Network.enable", {})
     browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
     with served(create_app().server) as ours, served(bare()) as theirs:
-        for cold in (True, False):
+        for cold in COLD:
             for path in PATHS:
                 found: dict[str, list[float]] = {"page": [], "bare": []}
                 for place in range(times + 1):  # the first fills caches, the browser's and the server's
