@@ -31,25 +31,32 @@ END: Final = "<!-- end of the models -->"
 TIMES: Final = ("ts", "dur")
 """Keys of an event that hold times."""
 
+FILES: Final = {
+    "h200_models.json": "four models (h200_models.json)",
+    "h200_own_models.json": "ten more (h200_own_models.json)",
+    "h200_own_models_more.json": "eight of other families (h200_own_models_more.json)",
+}
+"""Files of measured models, and what each is called."""
+
 PROTOCOL: Final[dict[str, Any]] = {
     "device": "h200-sxm",
     "launch": "graph",
     "graph_repeats": 4,
     "inputs": "warm",
 }
-"""Four calls on the same buffers in one CUDA graph: how both files were measured."""
+"""Four calls on the same buffers in one CUDA graph: how all files were measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A measured model: times per call [s], None where it was not compiled, and the allocator's peaks [B]."""
+    """A measured model: times per call [s], None where it was not compiled, the allocator's peaks [B], its file."""
 
     name: str
     eager: float
     compiled: float | None
     eager_kernels: int
     peak: int
-    own: bool
+    file: str
 
     @property
     def trace(self) -> Path:
@@ -76,9 +83,10 @@ class Result:
 
 
 def measured() -> list[Model]:
-    """Return every model of both files; the first states microseconds, the second seconds."""
+    """Return every model of all files; the first states microseconds, the others seconds."""
     found = []
-    for file, unit, own in (("h200_models.json", 1e-6, False), ("h200_own_models.json", 1.0, True)):
+    for file in FILES:
+        unit = 1e-6 if file == "h200_models.json" else 1.0
         for row in json.loads((HERE / file).read_text(encoding="utf-8"))["rows"]:
             eager, compiled = row["eager"], row.get("compiled")
             found.append(
@@ -88,7 +96,7 @@ def measured() -> list[Model]:
                     compiled=compiled["graph"]["med"] * unit if compiled else None,
                     eager_kernels=int(eager["graph_kernels"]),
                     peak=int(eager["peak"]),
-                    own=own,
+                    file=file,
                 )
             )
     return found
@@ -169,8 +177,7 @@ def _cells(known: float | None, predicted: float | None, error: float | None) ->
 def groups(found: Sequence[Result]) -> list[tuple[str, list[Result]]]:
     """Return the models by who measured them, and all of them."""
     return [
-        ("four models (h200_models.json)", [one for one in found if not one.model.own]),
-        ("ten more (h200_own_models.json)", [one for one in found if one.model.own]),
+        *((title, [one for one in found if one.model.file == file]) for file, title in FILES.items()),
         ("all", list(found)),
     ]
 

@@ -41,7 +41,7 @@ def test_no_time_is_left_in_what_is_priced(model):
 
 
 @pytest.mark.parametrize("side", TARGETS)
-@pytest.mark.parametrize("group", ["four models (h200_models.json)", "ten more (h200_own_models.json)", "all"])
+@pytest.mark.parametrize("group", [*accuracy.FILES.values(), "all"])
 def test_errors_are_what_the_model_is_held_to(found, group, side):
     print(accuracy.table(found))
     median, p90, _ = accuracy.summary(dict(accuracy.groups(found))[group])[side]
@@ -96,11 +96,13 @@ def modules():
     try:
         import models_torch  # noqa: PLC0415
         import own_models  # noqa: PLC0415
+        import own_models_more  # noqa: PLC0415
     finally:
         sys.path.remove(str(HERE))
         if known is stub:
             del sys.modules["measure_torch"]
-    return torch, lambda model: (own_models if model.own else models_torch).build(model.name, "meta")
+    homes = dict(zip(accuracy.FILES, (models_torch, own_models, own_models_more), strict=True))
+    return torch, lambda model: homes[model.file].build(model.name, "meta")
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
