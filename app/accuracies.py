@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 SCATTER: Final = "scatter-chart"
 DEVIATIONS: Final = "deviation-chart"
 ABLATION: Final = "ablation-chart"
-CHARTS: Final = (SCATTER, DEVIATIONS, ABLATION)
 GRADES: Final = "grades-table"
 WORST: Final = "worst-table"
 STEPS: Final = "steps-table"

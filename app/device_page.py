@@ -33,7 +33,6 @@ COPY: Final = "copy-table"
 FILE: Final = "copy-file"
 NOTE: Final = "copy-note"
 ADVICE: Final = "advice"
-CHARTS: Final = (RATIOS,)
 ALIKE: Final = 1.02
 """Multiple of another device's figure up to which two devices are alike in it."""
 

@@ -47,7 +47,6 @@ ANSWER: Final = "answer"
 TIME_CHART: Final = "time-chart"
 BYTES_CHART: Final = "bytes-chart"
 ROOFLINE_CHART: Final = "roofline-chart"
-CHARTS: Final = (TIME_CHART, BYTES_CHART, ROOFLINE_CHART)
 
 UNFUSED_TIME: Final = "unfused-time"
 UNFUSED_RANGE: Final = "unfused-range"

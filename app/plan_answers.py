@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 TIMELINE: Final = "timeline-chart"
 MEMORY: Final = "memory-chart"
-CHARTS: Final = (TIMELINE, MEMORY)
 DRAWING: Final = "drawing"
 REASONS: Final = "plan-reasons"
 MOST_DRAGGED: Final = 30

@@ -10,7 +10,7 @@ from fusesim import units
 from fusesim.errors import InputError, excerpt
 from fusesim.inputs import choice
 from fusesim.ops import find_dtype
-from fusesim.patterns import PATTERNS, find, parameters
+from fusesim.patterns import PATTERNS, parameters
 from fusesim.patterns.arguments import FLOATING
 from fusesim.plans import MODELS
 from fusesim.schedule import LAUNCH_MODES
@@ -25,8 +25,6 @@ from .layout import Buttons, Entry, Menu, Slider, Switch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from fusesim.graph import Graph
 
     from .catalogue import Catalogue
 
@@ -204,17 +202,6 @@ def _dtype(raw: Any) -> str:
 def arguments(values: Values) -> dict[str, Any]:
     """Return what a pattern is called with: what it takes and what was set."""
     return {name: values[name] for name in parameters(values[PATTERN]) if values.get(name) is not None}
-
-
-def graph_of(values: Values) -> Graph:
-    """Return the pattern at its sizes.
-
-    Raises
-    ------
-    InputError
-        If the sizes do not go together.
-    """
-    return find(values[PATTERN])(**arguments(values))
 
 
 def in_force(values: Values) -> dict[str, Any]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 UNFUSED_PEAK: Final = "unfused-peak"
 FUSED_PEAK: Final = "fused-peak"
 SUMMARY: Final = "summary"
-WHY: Final = "why-told"
 BREAK_EVEN: Final = "break-even"
 EDITED: Final = "edited"
 

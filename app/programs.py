@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 PATH: Final = "/program/"
 TIMELINE: Final = "program-timeline"
 ACHIEVED: Final = "achieved-chart"
-CHARTS: Final = (TIMELINE, ACHIEVED)
 RANKING: Final = "ranking-table"
 LOSING: Final = "losing-table"
 REACHED: Final = "achieved-table"

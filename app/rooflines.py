@@ -29,7 +29,6 @@ LIMITS: Final = "limits-table"
 SAID: Final = "roof-said"
 UNFUSED_RATE: Final = "unfused-rate"
 FUSED_RATE: Final = "fused-rate"
-CHARTS: Final = (ROOFLINE,)
 KEY: Final = "roof-key"
 MOST_ROWS: Final = 120
 

@@ -7,9 +7,7 @@ from typing import Final
 
 _SPACE: Final = "\N{NO-BREAK SPACE}"
 _MICRO: Final = re.compile(r" us(?<=\d us)\b")
-_UNIT: Final = re.compile(
-    r" (?<=\d )(?=\d{3}(?!\d)|(?:[kMGTPE]?i?B|[mnk]?s|%)(?![A-Za-z]))(?![^<>]{0,400}>)"
-)
+_UNIT: Final = re.compile(r" (?<=\d )(?=\d{3}(?!\d)|(?:[kMGTPE]?i?B|[mnk]?s|%)(?![A-Za-z]))(?![^<>]{0,400}>)")
 """A space inside a figure, but for the numbers of a drawing, which stand inside a tag."""
 
 
