@@ -173,6 +173,16 @@ def test_a_size_is_dragged_and_taken_back(page):
     page.until(lambda: page.find("#tokens-slider").get_attribute("value") == "13")
 
 
+def test_a_lost_request_is_told_and_sent_again(page):
+    page.open("plans/")
+    lose = "window.fetch = ask; return Promise.reject(new TypeError('lost'));"
+    page.script(f"const ask = window.fetch; window.fetch = () => {{ {lose} }};")
+    page.slide("tokens-slider", 5)
+    page.until(lambda: "does not answer" in page.text("url-problem"))
+    page.until(lambda: page.query() == "?tokens=32")
+    assert page.text("url-problem") == ""
+
+
 def test_an_edge_is_picked_asked_and_cut_by_key(page):
     page.open("plans/")
     edge = page.find("#edge-mul-mean")
