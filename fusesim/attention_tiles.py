@@ -50,6 +50,12 @@ class TiledAttention:
     def steps(self) -> float:
         """Tiles of scores that are computed: below the diagonal and on it, where attention is causal.
 
+        Notes
+        -----
+        Tiles are taken to be square. The diagonal begins with the first key where there are more queries than keys,
+        and ends with the last key where there are more keys, as in kernels that go on with a sequence; PyTorch's
+        `is_causal` begins with the first key there too, and computes less than is counted here.
+
         Examples
         --------
         >>> TiledAttention(1, 512, 512, 64, 128, 128, causal=True).steps

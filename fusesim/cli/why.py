@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 COMPILERS: Final = ("vertical", "inductor", "xla", "tvm", "mlir")
 """Strategies that are asked whether they fuse."""
 
+UNSEEN: Final = 1e-3
+"""Share of a time below which its three digits do not show that it changed."""
+
 
 @click.command(name="why")
 @click.argument("pattern")
@@ -98,6 +101,8 @@ def why_sentences(found: Why) -> list[str]:
         return [f"cannot share a kernel: {found.reason}", *passed, *between, f"apart they take {apart}"]
     together = units.format_quantity(found.together, units.TIME)
     amount = units.format_quantity(abs(found.saving), units.TIME)
-    verdict = f"fusing {'loses' if found.loses else 'saves'} {amount}: {apart} apart, {together} together"
+    verb = "loses" if found.loses else "saves"
+    small = abs(found.saving) < UNSEEN * found.apart
+    verdict = f"fusing {verb} {'next to nothing' if small else amount}: {apart} apart, {together} together"
     fewer = f"one kernel moves {saved} less" if found.saved_bytes else "one kernel moves as many bytes"
     return [verdict, *passed, fewer, *between, *found.losses]

@@ -72,3 +72,9 @@ def test_wrong_input_is_one_sentence(run, words, code, message):
     assert outcome.code == code
     assert message in outcome.err
     assert len(outcome.err.strip().splitlines()) == 1
+
+
+def test_what_no_digit_shows_is_not_told_as_a_saving(run):
+    # both products are bound by the matrix units: 452 ps of 488 us is no saving
+    outcome = run("why", "swiglu_mlp", "matmul", "matmul_1")
+    assert outcome.out.startswith("fusing saves next to nothing: ")
