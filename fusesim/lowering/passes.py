@@ -46,23 +46,22 @@ def pass_levels(graph: Graph, nodes: Sequence[Node]) -> dict[str, int]:
     """
     levels: dict[str, int] = {}
     after: dict[str, int] = {}
-    maxima: set[str] = set()
     softened: dict[str, set[str]] = {}
+    powers: set[str] = set()
     own = {node.name for node in nodes}
     for node in nodes:
         before = [made for made in _producers(graph, node) if made.name in own]
         soft = set[str]().union(*(softened.get(made.name, set()) for made in before))
+        power = any(made.name in powers for made in before)
         level = max((after[made.name] for made in before), default=0)
-        if node.kind == "sum" and node.family == "reduction":
-            shared = [after[name] for name in maxima & soft]
-            level -= bool(shared) and level == max(shared)
+        reduction = node.family == "reduction"
+        if node.kind == "sum" and reduction and power:
+            level -= level == max(after[name] for name in soft)
         levels[node.name] = level
-        after[node.name] = level + (node.family == "reduction")
-        if node.kind == "amax":
-            maxima.add(node.name)
-            softened[node.name] = soft | {node.name}
-        else:
-            softened[node.name] = set() if node.family == "reduction" else soft
+        after[node.name] = level + reduction
+        softened[node.name] = soft | {node.name} if node.kind == "amax" else set() if reduction else soft
+        if not reduction and (power or (node.kind == "exp" and soft)):
+            powers.add(node.name)
     return levels
 
 

@@ -34,8 +34,10 @@ THREADS_PER_SM: Final = 2048
 LEAST_VALUES: Final = 32
 MOST_VALUES: Final = 512
 NEAR: Final = 30
+NEAR_MOST: Final = 50
 """How few long rows are cut: threads that a part is cut for, threads of an SM, values of a thread at least and at most,
-and how far a divisor of the row may lie from what fills the device (Inductor's heuristic, PyTorch 2.11)."""
+and how far a divisor of the row may lie from what fills the device, and from the most (Inductor's heuristic, PyTorch
+2.11)."""
 
 FEW_COLUMNS: Final = 256
 MANY_RESULTS: Final = 8192
@@ -112,8 +114,8 @@ def part_count(rows: int, columns: int, sms: int) -> int:
     Notes
     -----
     Blocks of 256 threads: 32 values to a thread while that fills the device no more than once, then as many as make
-    two blocks to an SM, rounded to a divisor of the row if one is near, at most 512 (PyTorch 2.11; the first kernels'
-    grids on an H200 agree for all 60 shapes measured).
+    four blocks to an SM, half of its threads, rounded to a divisor of the row if one is near, at most some 512
+    (PyTorch 2.11; the first kernels' grids on an H200 agree for all 60 shapes measured).
 
     Examples
     --------
@@ -126,15 +128,15 @@ def part_count(rows: int, columns: int, sms: int) -> int:
         each = LEAST_VALUES
     elif total < MOST_VALUES * threads:
         blocks = math.ceil(threads / (2 * PART_THREADS) / rows)
-        each = _near_divisor(columns, math.ceil(columns / (PART_THREADS * blocks)))
+        each = _near_divisor(columns, math.ceil(columns / (PART_THREADS * blocks)), NEAR)
     else:
-        each = _near_divisor(columns, MOST_VALUES)
+        each = _near_divisor(columns, MOST_VALUES, NEAR_MOST)
     return math.ceil(columns / (each * PART_THREADS))
 
 
-def _near_divisor(columns: int, wanted: int) -> int:
+def _near_divisor(columns: int, wanted: int, near_by: int) -> int:
     """Return the divisor of a row's length that is nearest to a number of values, or that number if none is near."""
-    near = [at for at in range(max(wanted - NEAR + 1, LEAST_VALUES), wanted + NEAR) if columns % at == 0]
+    near = [at for at in range(max(wanted - near_by + 1, LEAST_VALUES), wanted + near_by) if columns % at == 0]
     return min(near, key=lambda at: abs(at - wanted), default=wanted)
 
 

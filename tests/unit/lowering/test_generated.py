@@ -331,6 +331,26 @@ def test_ops_wait_for_the_reductions_that_they_need():
     assert [levels[node.name] for node in graph.paid_nodes] == [0, 1, 1, 0, 1]
 
 
+@pytest.mark.parametrize("kind", ["div", "sub"])
+def test_a_sum_of_what_is_no_power_waits_for_its_maximum(kind):
+    # only a sum of powers can be corrected while the maximum grows: Inductor's online softmax
+    def build(b):
+        x = b.input(100, 4096)
+        return b.reduce("sum", b.op(kind, x, b.reduce("amax", x, [-1], keepdim=True)), [-1])
+
+    graph, levels = levels_of(build)
+    assert [levels[node.name] for node in graph.paid_nodes] == [0, 1, 1]
+
+
+def test_a_power_before_the_maximum_is_none_of_it():
+    def build(b):
+        x = b.op("exp", b.input(100, 4096))
+        return b.reduce("sum", b.op("sub", x, b.reduce("amax", x, [-1], keepdim=True)), [-1])
+
+    graph, levels = levels_of(build)
+    assert [levels[node.name] for node in graph.paid_nodes] == [0, 0, 1, 1]
+
+
 def test_a_variance_after_a_mean_takes_a_second_pass():
     def build(b):
         x = b.input(100, 4096)
@@ -403,6 +423,7 @@ def test_a_loop_of_many_operands_has_half_of_the_threads(generated):
         (1, 20_000 * 512, 500),  # 76 values would make 528 blocks; 80 divide the row
         (1, 16_384 * 4096, 512),  # 497, then 512
         (1, 2**30, 8192),  # 512 at most
+        (128, 1_222_118, 9),  # but for a divisor within 50 of it: 551
     ],
 )
 def test_rows_are_cut_as_inductor_cuts_them(rows, columns, parts):
