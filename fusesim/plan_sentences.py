@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 WORTH_SAYING: Final = 0.02
 """Shares below this are not worth a sentence."""
 
+UNSEEN: Final = 1e-3
+"""Bytes below this share of all are none: what a small cache keeps of large tensors."""
+
 EVEN: Final = 0.01
 """Two times that differ by less than this share of the longer are the same."""
 
@@ -121,14 +124,13 @@ def _kernels(price: Price) -> float:
 
 def moved(comparison: Comparison) -> list[str]:
     """Say how many bytes fusing saves, from memory and from the cache."""
-    found = []
+    total, found = float(comparison.unfused.bytes_moved), []
     for name, where in (("dram_bytes", "from memory"), ("l2_bytes", "in the cache")):
         before, after = (float(getattr(side, name)) for side in (comparison.unfused, comparison.fused))
-        if abs(before - after) > WORTH_SAYING * max(before, after):
+        if abs(before - after) > max(WORTH_SAYING * max(before, after), UNSEEN * total):
             found.append(f"{_size(abs(before - after))} {'fewer' if before > after else 'more'} {where}")
     if not found:
         return ["both move the same bytes"]
-    total = float(comparison.unfused.bytes_moved)
     return [f"bytes: {' and '.join(found)}; the unfused kernels touch {_size(total)}"]
 
 
