@@ -56,6 +56,11 @@ SMALL: Final = 7.2e8
 """FLOP up to which a convolution of few channels runs without matrix units, its operands as they are: turning or
 widening them would take longer (cuDNN's choice, seen on an H200)."""
 
+HALF_TILE, IDLE = 64, 2048
+"""Places that fill no more than half of a tile's rows, and how many channels of all pictures together then make turning
+them pay: an H200 turns 32 pictures of 7 x 7 places and 256 channels and 8 of 2048, not 8 of 64, and none of 13 x 13.
+Of 17 measured ones it names all but one (64 pictures of 384 channels with 64 results)."""
+
 FEW: Final = {"channels": 3, "results": 64, "wide channels": 8, "wide results": 96, "least results": 32, "inner": 512}
 """What few channels in and out are, those of fp32, and how long a product may be that has hardly any out."""
 
@@ -68,14 +73,25 @@ def conv(graph: Graph, node: Node, target: Target) -> list[Launch]:
     Tensors in another order are turned before and after, channels that fill no 16 bytes widened. One channel per group
     goes to a kernel of its own. fp32 runs as tf32, PyTorch's default for convolutions.
     """
-    x, w, out = _operands(graph, node)
-    last = len(x.shape) < 4 or x.strides[1] == 1  # noqa: PLR2004 - channels last
+    x, w, _ = _operands(graph, node)
+    last = x.strides[1] == 1 and x.shape[1] > 1
     window, before = math.prod(w.shape[2:]), list[Launch]()
     if not last and window > 1 and w.strides[1] == 1 and w.shape[1] > 1:
         order = common_strides_like(x.shape, w)
         before, last = [copied(x, order, f"{node.name}.x", name=INPUT_LAYOUT, nodes=(node.name,))], True
-    after = [_bias(graph, node, out)] if node.kind == "conv" and len(node.inputs) > 2 else []  # noqa: PLR2004
-    return [*before, *_core(graph, node, target, last=last), *after]
+    return [*before, *_core(graph, node, target, last=last), *bias_kernels(graph, node)]
+
+
+def bias_kernels(graph: Graph, node: Node) -> list[Launch]:
+    """Return the kernel that adds a convolution's bias, where it has one."""
+    if node.kind != "conv" or len(node.inputs) < 3:  # noqa: PLR2004
+        return []
+    return [_bias(graph, node, graph.tensors[node.outputs[0]])]
+
+
+def kernels_in_order(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernels of a convolution whose operands have been put with channels last before."""
+    return _core(graph, node, target, last=True)
 
 
 def _core(graph: Graph, node: Node, target: Target, *, last: bool) -> list[Launch]:
@@ -84,8 +100,7 @@ def _core(graph: Graph, node: Node, target: Target, *, last: bool) -> list[Launc
     groups, window = int(node.attr("groups", 1)), math.prod(w.shape[2:])
     if groups > 1 and groups == x.shape[1]:
         return [_depthwise(graph, node, out, window, last=last)]
-    even = last or _places(x) * x.itemsize % (LOADED if x.itemsize >= WIDE else WIDE) == 0
-    if window == 1 and max(node.attr("stride", (1,))) == 1 and even:
+    if window == 1 and max(node.attr("stride", (1,))) == 1 and (last or not _turns_places(x)):
         return _pointwise(graph, node, target, last=last)
     if _plain(x, w, out, last=last):
         return [_direct(graph, node, out, w)]
@@ -115,10 +130,21 @@ def _places(x: Tensor) -> int:
     return math.prod(x.shape[2:])
 
 
+def _turns_places(x: Tensor) -> bool:
+    """Return whether a window of one place is worth putting channels last, so that pictures are one long product.
+
+    So it is where places do not lie as a kernel loads them, and, in 16 bits, where many pictures fill few rows of a
+    tile each; else each picture is a product of its own.
+    """
+    if x.itemsize >= WIDE:
+        return _places(x) * x.itemsize % LOADED != 0
+    return _places(x) % 2 == 1 and _places(x) <= HALF_TILE and x.shape[0] * x.shape[1] >= IDLE
+
+
 def _pointwise(graph: Graph, node: Node, target: Target, *, last: bool) -> list[Launch]:
     """Return the kernels of a window of one place: a plain product, of each image where channels are not last.
 
-    Images whose rows of places fill no 16 bytes go to slower kernels.
+    Images whose rows of places fill no 16 bytes go to slower kernels, those that fill no four to still slower ones.
     """
     x, w, out = _operands(graph, node)
     groups, places = int(node.attr("groups", 1)), _places(out)
@@ -126,7 +152,9 @@ def _pointwise(graph: Graph, node: Node, target: Target, *, last: bool) -> list[
     product = Product(groups * batch, out.shape[0] * places // batch, w.shape[1], w.shape[0] // groups, x.itemsize)
     if last and x.itemsize < WIDE:
         return products(graph, node, target, product, _type(x, target), row="matmul", handed=False)
-    row = "pointwise" if last or places * x.itemsize % LOADED == 0 else "pointwise_odd"
+    row = "pointwise"
+    if not last and places * x.itemsize % LOADED != 0:
+        row = "pointwise_odd" if places % 2 == 0 else "pointwise_single"
     launches = products(graph, node, target, product, _type(x, target), row=row, handed=False)
     return [replace(one, row=f"{row}{width(x)}") if one.product is not None else one for one in launches]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses
+from fusesim.lowering.conv_order import turned, turned_conv
 from fusesim.lowering.convolutions import INPUT_LAYOUT
 from fusesim.lowering.counting import Part, window_size
 from fusesim.lowering.eager import eager_launches
@@ -89,7 +90,7 @@ def _seed(plan: FusionPlan, nodes: Sequence[Node]) -> list[Launch]:
 def _with_epilogue(part: Part, anchors: Sequence[Node], target: Target) -> list[Launch]:
     """Return library calls; ops beside the first are its epilogue and read and write in its kernel."""
     graph = part.graph
-    launches = [launch for node in anchors for launch in eager_launches(graph, node, target)]
+    launches = [launch for node in anchors for launch in _library(graph, node, target)]
     launches = [launch for launch in launches if not _made_in_order(graph, launch)]
     if not launches or len(anchors) == len(part.nodes):
         return launches
@@ -97,6 +98,11 @@ def _with_epilogue(part: Part, anchors: Sequence[Node], target: Target) -> list[
     reads = tuple(access for access in accesses(graph, part.inputs) if access.storage not in own)
     merged = displaced(graph, part.nodes, replace(launches[-1], reads=reads, writes=part.writes))
     return [*launches[:-1], replace(merged, nodes=part.names)]
+
+
+def _library(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return a library's kernels as a compiled graph calls them."""
+    return turned_conv(graph, node, target) if turned(graph, node) else eager_launches(graph, node, target)
 
 
 def _made_in_order(graph: Graph, launch: Launch) -> bool:

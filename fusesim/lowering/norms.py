@@ -123,11 +123,13 @@ def batch_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
 
     Notes
     -----
-    fp32 through cuDNN: one. 16 bits: the means are copied, the deviations inverted, then the transform.
+    fp32 through cuDNN: one. 16 bits, and rows of features, which cuDNN does not take: the means are copied, the
+    deviations inverted, then the transform.
     """
     del target
     x, mean = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
-    if x.dtype == "fp32":
+    rows = len(x.shape) == 2  # noqa: PLR2004
+    if x.dtype == "fp32" and not rows:
         return [_transform(graph, node, "batch_norm_first32")]
     small = float(mean.elements * 4)
     first = "memcpy" if mean.dtype == "fp32" else "converted"
@@ -149,7 +151,7 @@ def batch_norm(graph: Graph, node: Node, target: Target) -> list[Launch]:
         elements=float(mean.elements),
     )
     last = len(x.strides) > 1 and x.strides[1] == 1 and x.shape[1] > 1
-    return [copied, inverted, _transform(graph, node, "batch_norm_last16" if last else "batch_norm_first16")]
+    return [copied, inverted, _transform(graph, node, f"batch_norm_{'last' if last else 'first'}{width(x)}")]
 
 
 MOST_HIGH: Final = 128

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from suite_products import statistics
 from suite_steps import chained, single
 
 SOFT_ROWS = (
@@ -75,10 +76,45 @@ def fill():
             yield single("conv", "conv", [x, w], stride=s, padding=k // 2)
 
 
+BAGS = (
+    (20000, 64, 500, 2), (20000, 64, 5000, 20), (50000, 128, 3000, 5), (100000, 16, 8192, 50), (8000, 256, 1000, 10),
+    (300000, 32, 20000, 3), (40000, 64, 16384, 8), (10000, 512, 400, 30), (60000, 96, 2500, 100), (5000, 768, 256, 4),
+    (100000, 128, 6000, 12), (30000, 64, 100, 200), (200000, 48, 12000, 1), (15000, 1024, 2048, 6),
+)  # fmt: skip
+
+
+def bags():
+    """Return sums of several rows of a table, eager."""
+    for rows, width, count, each in BAGS:
+        for dtype in ("fp32", "bf16"):
+            inputs = [["x", [rows, width], dtype], ["i", [count, each], "int64"]]
+            yield single("embedding_bag", "embedding_bag", inputs) | {"highest": rows}
+
+
+FEATURES = (
+    (128, 512), (1000, 2048), (5000, 256), (8192, 128), (16384, 512), (30000, 64), (2048, 4096), (50000, 300),
+    (300, 100), (100000, 1024),
+)  # fmt: skip
+
+
+def features():
+    """Return batch norms of rows of features in fp32, eager."""
+    for rows, width in FEATURES:
+        yield single("batch_norm", "batch_norm", [["x", [rows, width], "fp32"], *statistics(width, "fp32")])
+
+
 def odd_places():
     """Return convolutions of one place over pictures whose places fill no 16 bytes, eager."""
     for n, ci, co, hw in ((8, 64, 128, 7), (32, 256, 64, 7), (4, 96, 192, 15), (16, 128, 128, 13), (2, 512, 256, 9),
                           (64, 32, 64, 11), (1, 256, 512, 21), (8, 320, 80, 25)):  # fmt: skip
+        yield single("conv", "conv", [["x", [n, ci, hw, hw], "bf16"], ["w", [co, ci, 1, 1], "bf16"]])
+
+
+def places():
+    """Return more of them: places that fill eight bytes, four, or two."""
+    for n, ci, co, hw in ((16, 192, 384, 14), (2, 768, 256, 18), (8, 96, 96, 22), (1, 128, 512, 30), (32, 64, 256, 10),
+                          (4, 256, 1024, 6), (64, 384, 64, 7), (3, 160, 320, 11), (16, 1024, 256, 7), (2, 64, 64, 55),
+                          (12, 448, 192, 17), (4, 512, 512, 19), (8, 256, 768, 5), (1, 96, 576, 35)):  # fmt: skip
         yield single("conv", "conv", [["x", [n, ci, hw, hw], "bf16"], ["w", [co, ci, 1, 1], "bf16"]])
 
 

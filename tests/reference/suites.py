@@ -11,7 +11,7 @@ from pathlib import Path
 
 from random_programs import random_program
 from suite_columns import columns
-from suite_fill import fill, generated_fill, odd_places
+from suite_fill import bags, features, fill, generated_fill, odd_places, places
 from suite_generated import generated, generated_more
 from suite_layouts import layouts
 from suite_library import library
@@ -109,7 +109,10 @@ SUITES = {
     "rows": rows,
     "products": products,
     "fill": fill,
+    "bags": bags,
+    "features": features,
     "odd_places": odd_places,
+    "places": places,
     "generated": generated,
     "generated_fill": generated_fill,
     "generated_more": generated_more,

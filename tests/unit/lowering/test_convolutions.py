@@ -124,7 +124,12 @@ def test_a_weight_with_channels_last_turns_the_input(launched):
 
 @pytest.mark.parametrize(
     ("side", "rows"),
-    [(28, ["pointwise16"]), (14, ["pointwise_odd16"]), (7, ["layout", "conv16", "layout"])],
+    [
+        (28, ["pointwise16"]),
+        (14, ["pointwise_odd16"]),
+        (13, ["pointwise_single16"]),
+        (7, ["layout", "conv16", "layout"]),
+    ],
 )
 def test_windows_of_one_place_over_images_that_fill_no_16_bytes(launched, side, rows):
     made = launched(conv((32, 512, side, side), (256, 512, 1, 1), last=False))
