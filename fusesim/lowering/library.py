@@ -14,6 +14,7 @@ from fusesim.attention_tiles import TiledAttention
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import WIDE, accesses, ceil
 from fusesim.lowering.rows import memset
+from fusesim.lowering.vectors import gemv, is_gemv, spread_bias, turned_vector
 from fusesim.products import Product, choose_tiling
 
 if TYPE_CHECKING:
@@ -42,7 +43,16 @@ def matmul(graph: Graph, node: Node, target: Target) -> list[Launch]:
     if math.prod(b.shape[:-2]) == 1 and _flat(a):  # one matrix for the whole batch
         batch, m = 1, m * batch
     product = Product(max(batch, 1), m, k, n, a.itemsize)
-    return products(graph, node, target, product, a.dtype)
+    first = spread_bias(graph, node, out)
+    if is_gemv(product, _unit(a.dtype, target)):
+        return [*first, *gemv(graph, node, product, target.machine.sms)]
+    row = turned_vector(product)
+    return [*first, *products(graph, node, target, row or product, a.dtype, aligned=True if row else None)]
+
+
+def _unit(dtype: str, target: Target) -> str:
+    """Return the type whose arithmetic a product runs in."""
+    return dtype if dtype in target.matrix and dtype != "fp32" else "fp32"
 
 
 def _flat(tensor: Tensor) -> bool:
@@ -59,18 +69,23 @@ def products(
     *,
     row: str = "matmul",
     handed: bool = True,
+    aligned: bool | None = None,
 ) -> list[Launch]:
-    """Return the kernels of a product of that type; `handed` where tiles may be handed out through a counter."""
-    kind = dtype if dtype in target.matrix and dtype != "fp32" else "fp32"
+    """Return the kernels of a product of that type; `handed` where tiles may be handed out through a counter.
+
+    Rows are `aligned` where they fill 16 bytes; it is told for operands that are not as the product says.
+    """
+    kind = _unit(dtype, target)
     rate = target.peak(kind) / target.machine.sms
     tiling = choose_tiling(product, int(target.machine.sms), rate)
-    aligned = kind == "fp32" or (product.n * product.itemsize % 16 == 0 and product.k * product.itemsize % 16 == 0)
+    if aligned is None:
+        aligned = kind == "fp32" or (product.n * product.itemsize % 16 == 0 and product.k * product.itemsize % 16 == 0)
     suffix = "32" if product.itemsize >= WIDE else "16"
-    name = f"{row}{suffix}" if aligned else f"{row}_odd{suffix}"
+    loose = "" if aligned else "_single" if (product.n | product.k) % 2 else "_odd"
     out = sum(graph.tensors[n].bytes for n in node.outputs[:1])
     main = Launch(
         name=node.kind,
-        row=name,
+        row=f"{row}{loose}{suffix}",  # of operands that fill four bytes, and of those that fill but two
         nodes=(node.name,),
         reads=accesses(graph, node.inputs),
         writes=accesses(graph, node.outputs),

@@ -58,6 +58,7 @@ FITTED = (
     "features",
     "odd_places",
     "places",
+    "vectors",
 )
 HELD_OUT = ("own_patterns", "own_patterns_dropped", "random", "own_patterns_first", "random_first")
 """Programs for the intervals. Those of `first` ran on another H200, which took 0.2 us a kernel and 2 % longer."""
@@ -66,6 +67,7 @@ FEWEST = 24
 """Cases that a bound needs for an interval of its own."""
 STREAM = ("gap", "slots", "share")
 TILED = ("gap", "block", "meeting", "share")
+GEMV = ("gap", "block", "step", "slots", "share")
 BAGS = ("gap", "step", "slots", "share")
 GATHERS = ("gap", "rounds", "slots", "share")
 ROWS = ("gap", "block", "step", "rounds", "slots", "meeting", "share")
@@ -189,6 +191,7 @@ FREE = (
     (("layout",), TILED),
     (("gather", "converted", "strided_converted"), GATHERS),
     (("bag",), BAGS),
+    (("gemv",), GEMV),
     (("attention",), ATTENTION),
 )
 """What is fitted of classes, by how their names begin; of others, a stream's."""

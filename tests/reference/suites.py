@@ -17,7 +17,7 @@ from suite_layouts import layouts
 from suite_library import library
 from suite_more import more
 from suite_ops import pointwise
-from suite_products import products
+from suite_products import products, vectors
 from suite_rows import rows
 from suite_shapes import resident, shapes
 
@@ -109,6 +109,8 @@ SUITES = {
     "rows": rows,
     "products": products,
     "fill": fill,
+    "vectors": lambda: _part(vectors(), held=False),
+    "vectors_held": lambda: _part(vectors(), held=True),
     "bags": bags,
     "features": features,
     "odd_places": odd_places,
