@@ -87,4 +87,5 @@ def _attention(call: Call) -> None:
 @rule("adaptive_max_pool2d_backward")
 def _pool(call: Call) -> None:
     """Gradients to the places of the largest, or to the whole window."""
-    call.emit("pool_backward", call.given("grad_output", "indices"))
+    size = {"kernel_size": tuple(call["kernel_size"])} if call["kernel_size"] else {}
+    call.emit("pool_backward", call.given("grad_output", "indices"), **size)
