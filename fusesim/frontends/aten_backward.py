@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fusesim.frontends.aten_call import dims_of, rule
 
@@ -87,4 +87,5 @@ def _attention(call: Call) -> None:
 @rule("adaptive_max_pool2d_backward")
 def _pool(call: Call) -> None:
     """Gradients to the places of the largest, or to the whole window."""
-    call.emit("pool_backward", call.given("grad_output", "indices"))
+    size: dict[str, Any] = {"kernel_size": tuple(call["kernel_size"])} if call["kernel_size"] else {}
+    call.emit("pool_backward", call.given("grad_output", "indices"), **size)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses, ceil, width
-from fusesim.lowering.norms import batch_norm, group_norm, layer_norm
-from fusesim.lowering.pictures import pool, touched_once, upsample
+from fusesim.lowering.batch_norms import batch_norm, batch_norm_backward, batch_norm_train
+from fusesim.lowering.norms import group_norm, layer_norm
+from fusesim.lowering.pictures import pool, pool_backward, touched_once, upsample
 from fusesim.lowering.rows import THREADS, WARP, above, softmax
 
 if TYPE_CHECKING:
@@ -98,9 +99,12 @@ ROWS: Final[dict[str, Rule]] = {
     "rms_norm": layer_norm,
     "group_norm": group_norm,
     "batch_norm": batch_norm,
+    "batch_norm_train": batch_norm_train,
+    "batch_norm_backward": batch_norm_backward,
     "nll_loss": nll_loss,
     "cumsum": scan,
     "pool": pool,
+    "pool_backward": pool_backward,
     "upsample": upsample,
 }
 """Rules of composites."""

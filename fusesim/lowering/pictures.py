@@ -10,6 +10,8 @@ from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses, ceil, width
 from fusesim.lowering.counting import window_size
 from fusesim.lowering.rows import WARP, below
+from fusesim.lowering.strided import copied
+from fusesim.strided import common_strides_like
 
 if TYPE_CHECKING:
     from fusesim.graph import Graph, Node
@@ -91,21 +93,78 @@ def pool(graph: Graph, node: Node, target: Target) -> list[Launch]:
     if not _last(x) or len(out.shape) < 4:  # noqa: PLR2004 - one thread for each result
         blocks = max(ceil(out.elements, 256.0), 1.0)
         return [replace(launch, row=f"pool{width(x)}", blocks=blocks, threads=256, resident=8)]
-    channels, high, wide = out.shape[1], out.shape[2], out.shape[3]
-    side = min(below(channels), WARP)
-    across = min(below(wide), POOLED // side)
-    down = min(below(high), POOLED // side // across)
-    each = min(math.ceil(channels / side), MOST_CHANNELS * POOLED // (side * across * down))
-    parts = math.ceil(channels / (side * each))
-    blocks = out.shape[0] * parts * math.ceil(wide / (2 * across)) * math.ceil(high / (2 * down))
-    steps = math.ceil(channels / (side * parts)) * math.ceil(wide / across / math.ceil(wide / (2 * across))) * 2.0
+    blocks, threads, steps = _tiled(out)
     return [
         replace(
             launch,
             row=f"pool_last{width(x)}",
-            blocks=float(blocks),
-            threads=side * across * down,
+            blocks=blocks,
+            threads=threads,
             resident=2,
             steps=steps * window,
         )
     ]
+
+
+def _tiled(picture: Tensor) -> tuple[float, int, float]:
+    """Return blocks over pictures with channels last, their threads, and how many values a thread makes."""
+    channels, high, wide = picture.shape[1:4]
+    side = min(below(channels), WARP)
+    across = min(below(wide), POOLED // side)
+    down = min(below(high), POOLED // side // across)
+    side = min(below(channels), POOLED // across // down)
+    parts = math.ceil(channels / (side * MOST_CHANNELS))
+    columns = math.ceil(wide / (2 * across))
+    blocks = picture.shape[0] * parts * columns * math.ceil(high / (2 * down))
+    steps = math.ceil(channels / (side * parts)) * math.ceil(wide / across / columns) * 2.0
+    return float(blocks), side * across * down, steps
+
+
+def pool_backward(graph: Graph, node: Node, target: Target) -> list[Launch]:
+    """Return the kernels of the gradient of pooled windows: of the largest, memory is cleared and then filled.
+
+    Notes
+    -----
+    A thread has a place of the picture, or several as in `pool`, and asks all windows over it whether it was their
+    largest: each gradient and place is read as often as its window is large. Channels first: blocks of 256 places. A
+    gradient that lies in another order than the picture is copied before.
+    """
+    del target
+    if len(node.inputs) < 2:  # noqa: PLR2004 - means have no places
+        return [touched_once(graph, node)]
+    gradient, out = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
+    order, storage = common_strides_like(gradient.shape, out), f"{node.name}.gradient"
+    ordered = gradient.strides == order
+    before = [] if ordered else [copied(gradient, order, storage, name="pool_backward copy", nodes=(node.name,))]
+    reads = (*(accesses(graph, node.inputs[:1]) if ordered else before[0].writes), *accesses(graph, node.inputs[1:]))
+    cleared = Launch(
+        name="fill",
+        row=f"vectorised{width(out)}",
+        nodes=(node.name,),
+        writes=accesses(graph, node.outputs),
+        elements=float(out.elements),
+        blocks=max(ceil(out.elements, 1024.0), 1.0),
+        slots=0.5,
+    )
+    return [*before, cleared, _asked(graph, node, gradient, reads)]
+
+
+def _asked(graph: Graph, node: Node, gradient: Tensor, reads: tuple[Access, ...]) -> Launch:
+    """Return the kernel that finds for each place of a picture which windows it was the largest of."""
+    out = graph.tensors[node.outputs[0]]
+    window = float(math.prod(node.attr("kernel_size", ())) or max(out.elements // max(gradient.elements, 1), 1))
+    elements = gradient.elements * window
+    launch = replace(
+        touched_once(graph, node),
+        reads=reads,
+        again=(window - 1.0) * sum(each.bytes for each in reads),
+        elements=elements,
+        slots=1.0,
+    )
+    if _last(out) and len(out.shape) == 4:  # noqa: PLR2004 - pictures
+        blocks, threads, steps = _tiled(out)
+        steps *= elements / max(out.elements, 1)
+        row = f"pool_back_last{width(out)}"
+        return replace(launch, row=row, blocks=blocks, threads=threads, resident=2, steps=steps)
+    blocks = math.prod(out.shape[:2]) * ceil(math.prod(out.shape[2:]), 256.0)
+    return replace(launch, row=f"pool_back{width(out)}", blocks=blocks, threads=256, resident=8)

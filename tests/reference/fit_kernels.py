@@ -59,6 +59,7 @@ FITTED = (
     "odd_places",
     "places",
     "vectors",
+    "training",
 )
 HELD_OUT = ("own_patterns", "own_patterns_dropped", "random", "own_patterns_first", "random_first")
 """Programs for the intervals. Those of `first` ran on another H200, which took 0.2 us a kernel and 2 % longer."""
@@ -77,7 +78,7 @@ ATTENTION = ("gap", "block", "step", "peak", "sustained", "share")
 PRODUCT_CLASSES = ("matmul", "conv1", "conv3", "conv_", "pointwise")
 ROW_CLASSES = (
     "sum_", "max_", "var_", "softmax", "log_softmax", "layer_norm", "rms_norm", "moments", "normalised", "columns",
-    "scan", "nll", "batch_norm", "bilinear16", "bilinear32", "pool_last", "gen_columns", "gen_last",
+    "scan", "nll", "batch_norm", "bilinear16", "bilinear32", "pool_last", "pool_back", "gen_columns", "gen_last",
 )  # fmt: skip
 SCALED = {
     "gap": (1e-6, 0, 15, 0.2),
@@ -166,7 +167,12 @@ def case(suite, row, side, here, target):
     )
 
 
-TELLS = {"group_norm": "moments", "conv": "conv_odd"}
+TELLS = {
+    "group_norm": "moments",
+    "conv": "conv_odd",
+    "batch_norm_train": "batch_norm_sums",
+    "max_pool_backward": "pool_back",
+}
 """Ops of which another kernel than the one that moves most takes most of the time: what they tell of."""
 
 

@@ -89,6 +89,27 @@ def _attention_gradients(b, at, kw):
     return made
 
 
+def _batch_norm_train(b, at, _):
+    result = b.tensor(at[0].shape, at[0].dtype, stem="batch_norm", strides=at[0].strides)
+    b.node("batch_norm_train", at, [result])
+    return result
+
+
+def _batch_norm_backward(b, at, kw):
+    _, x, *_, weight = at
+    kept = [weight, weight] if kw.get("weights") else [x, weight, weight]
+    made = [b.tensor(t.shape, t.dtype, stem="gradient", strides=t.strides) for t in kept]
+    b.node("batch_norm_backward", at, made)
+    return made
+
+
+def _max_pool_backward(b, at, kw):
+    *operands, x = at
+    result = b.tensor(x.shape, x.dtype, stem="gradient", strides=x.strides)
+    b.node("pool_backward", operands, [result], kernel_size=(kw["window"],) * 2)
+    return result
+
+
 STEPS = {
     "upsample": _upsample,
     "attention_gradients": _attention_gradients,
@@ -112,5 +133,8 @@ STEPS = {
     "eq": lambda b, at, _: b.op("eq", *at),
     "cumsum": lambda b, at, _: _made(b, "cumsum", at, at[0].shape, "cumsum"),
     "max_pool": _max_pool,
+    "batch_norm_train": _batch_norm_train,
+    "batch_norm_backward": _batch_norm_backward,
+    "max_pool_backward": _max_pool_backward,
 }
 """Steps that are not simply an op of that name."""

@@ -52,6 +52,7 @@ CALLS = {
     "embedding": lambda table, index: functional.embedding(index, table),
     "embedding_bag": lambda table, index: functional.embedding_bag(index, table, mode="sum"),
     "index_row": lambda x, index: x[index],
+    "batch_norm_train": lambda x, w, b, m, v: functional.batch_norm(x, m, v, w, b, training=True),
     "batch_norm": lambda x, m, v, w, b: functional.batch_norm(x, m, v, w, b, training=False),
     "nll_loss": functional.nll_loss,
     "cross_entropy": functional.cross_entropy,
@@ -78,6 +79,27 @@ def _attention_gradients(at, kw):
         return torch.autograd.grad(out, leaves, gradient)
 
 
+def _batch_norm_backward(at, kw):
+    """Gradients of a training batch norm alone, by the library that its forward pass would have run in."""
+    g, x, mean, deviation, w = at
+    if x.dtype == torch.float32:
+        kept = torch.empty(0, dtype=torch.uint8, device=x.device)
+        return torch.ops.aten.cudnn_batch_norm_backward(x, g, w, None, None, mean, deviation, 1e-5, kept)
+    mask = [not kw.get("weights"), True, True]
+    made = torch.ops.aten.native_batch_norm_backward(g, x, w, None, None, mean, deviation, True, 1e-5, mask)
+    return tuple(one for one in made if one is not None)
+
+
+def _max_pool_backward(at, kw):
+    g, places, x = at
+    return torch.ops.aten.max_pool2d_with_indices_backward(g, x, *_window(kw), [1, 1], False, places)
+
+
+def _window(kw):
+    """Return a window's size, stride and padding, both ways."""
+    return [[kw[name]] * 2 for name in ("window", "stride", "padding")]
+
+
 SET = {
     "pow": lambda at, kw: at[0].pow(kw.get("scalar")),
     "cast": lambda at, kw: at[0].to(TYPES[kw["dtype"]]),
@@ -96,6 +118,8 @@ SET = {
     "attention_gradients": _attention_gradients,
     "expand": lambda at, kw: at[0].expand(kw["shape"]),
     "gather": lambda at, kw: torch.gather(at[0], kw["dim"], at[1]),
+    "batch_norm_backward": _batch_norm_backward,
+    "max_pool_backward": _max_pool_backward,
 }
 """Steps with settings."""
 
@@ -114,11 +138,19 @@ def function(program):
     return run
 
 
+def _places(program, device):
+    """Return where each window of a random picture, which has the last input's shape, has its largest value."""
+    picture = torch.randn(program["inputs"][-1][1], device=device)
+    return functional.max_pool2d(picture, *_window(program["steps"][-1][3]), return_indices=True)[1]
+
+
 def inputs(program, device="cuda"):
-    """Return random inputs; whole numbers point into the first input's first dimension."""
+    """Return random inputs; whole numbers point into the first input's first dimension, places into windows."""
     made = []
     for name, shape, dtype, *layout in program["inputs"]:
-        if dtype == "int64":
+        if name == "places":
+            tensor = _places(program, device)
+        elif dtype == "int64":
             tensor = torch.randint(0, program.get("highest", 2), shape, device=device)
         else:
             tensor = torch.randn(shape, device=device).to(TYPES[dtype])

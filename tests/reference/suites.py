@@ -20,6 +20,7 @@ from suite_ops import pointwise
 from suite_products import products, vectors
 from suite_rows import rows
 from suite_shapes import resident, shapes
+from suite_training import training, training_more
 
 BOTH = {"sides": ["eager", "compiled"]}
 
@@ -103,6 +104,9 @@ SUITES = {
     "layouts_held": lambda: _part(layouts(), held=True),
     "library": lambda: _part(library(), held=False),
     "library_held": lambda: _part(library(), held=True),
+    "training": lambda: _part(training(), held=False),
+    "training_held": lambda: _part(training(), held=True),
+    "training_more": training_more,
     "again": again,
     "patterns": patterns,
     "pointwise": pointwise,
