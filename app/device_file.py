@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 OWN: Final = "own"
 OWN_SOURCE: Final = {"title": "Set by hand in the workshop", "url": "no address: a figure of your own"}
-_QUANTITY: Final = re.compile(r"([\d.]+(?:e[+-]?\d+)?)\s*(.*)", re.ASCII)
+_QUANTITY: Final = re.compile(r"\+?([\d.,_]+(?:[eE][+-]?\d+)?)\s*(.*)", re.ASCII)
+"""Every way of writing a number that `units.parse` reads."""
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -66,7 +67,7 @@ def quantity(text: str) -> dict[str, Any]:
     """
     found = _QUANTITY.fullmatch(text.strip())
     try:
-        return {"value": float(found[1]), "unit": found[2]} if found else {"value": text}
+        return {"value": float(found[1].replace(",", "")), "unit": found[2]} if found else {"value": text}
     except ValueError as error:
         raise InputError(f'"{excerpt(text)}" is not a figure with its unit, for example 3.35 TB/s') from error
 

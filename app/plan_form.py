@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fusesim import units
@@ -69,10 +70,13 @@ NAMES: Final[Mapping[str, str]] = {
 """What patterns are called in the menu."""
 
 
-def _size(raw: Any) -> int | None:
-    """Read an exact size; empty is the pattern's own."""
-    text = short_text("a size", str(raw) if isinstance(raw, int) and not isinstance(raw, bool) else raw).strip()
-    return units.parse_elements(text) if text else None
+def _size(raw: Any, label: str) -> int | None:
+    """Read an exact size; empty is the pattern's own. What is wrong with it is said of the label beside it."""
+    text = short_text(label, str(raw) if isinstance(raw, int) and not isinstance(raw, bool) else raw).strip()
+    try:
+        return units.parse_elements(text) if text else None
+    except InputError as error:
+        raise InputError(f"{label}{str(error).removeprefix('elements')}") from error
 
 
 def _exponent(raw: Any, _: Values) -> int:
@@ -156,7 +160,13 @@ def _device(catalogue: Catalogue) -> Field:
 def plan_form(catalogue: Catalogue, pattern: str = "rmsnorm") -> Form:
     """Return the settings of the page; sizes that are None are the pattern's own."""
     sizes = [
-        Field(name=name, default=None, read=_size, write=_optional, also={slider_of(name): _exponent})
+        Field(
+            name=name,
+            default=None,
+            read=partial(_size, label=LABELS[name]),
+            write=_optional,
+            also={slider_of(name): _exponent},
+        )
         for name in HIGHEST
     ]
     flags = [
@@ -164,7 +174,7 @@ def plan_form(catalogue: Catalogue, pattern: str = "rmsnorm") -> Form:
     ]
     others = [
         Field(name="ops", default=None, read=_ops, write=_chain, also={"ops-slider": lambda raw, _: _ops(raw)}),
-        Field(name="kernel", default=None, read=_size, write=_optional),
+        Field(name="kernel", default=None, read=partial(_size, label="Kernel size"), write=_optional),
         Field(name="p", default=None, read=_share, write=_optional),
         Field(name="approximate", default=None, read=lambda raw: choice("form", raw, ("none", "tanh"))),
         Field(name=ids.DTYPE, default=None, read=_dtype),

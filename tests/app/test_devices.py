@@ -83,6 +83,14 @@ def test_what_is_no_figure_is_refused_in_a_sentence(text):
     assert answer["alerts"][ids.problem("edits")].endswith((".", "?"))
 
 
+@pytest.mark.parametrize("text", ["+6 TB/s", "6,000 GB/s", "6_000 GB/s", "6E12 B/s", "6e+12 B/s"])
+def test_a_figure_may_be_written_in_every_way_that_is_read(text):
+    answer = ask("?first=h100-nvl", {"edit:memory.bandwidth": text, "edit:memory.pin_rate": ""})
+    assert not any(answer["alerts"].values())
+    held = tomllib.loads(answer["verbatim"][device_page.FILE])["memory"]["bandwidth"]
+    assert held["value"] * {"TB/s": 1e12, "GB/s": 1e9, "B/s": 1}[held["unit"]] == 6e12
+
+
 def test_a_copy_may_leave_figures_out():
     profile = changed(fusesim.device("h200-sxm"), {"cache.l2": ""}, "Without")
     assert profile.cache.l2 is None

@@ -314,6 +314,7 @@ def test_a_view_is_kept_as_a_file_that_opens_offline(page, tmp_path, path):
     page.open(path)
     figure = page.script("const shown = document.querySelector('.figure .big'); return shown && shown.textContent")
     charts = page.script("return document.querySelectorAll('figure.chart').length")
+    letters = page.script("return getComputedStyle(document.body).fontFamily")
     text = page.browser.execute_async_script(KEPT)
     assert not re.search(r"""(?:src|href)=["'](?!https://|#|data:)|<script|@import|url\(["']?http""", text)
     kept = tmp_path / "kept.html"
@@ -325,6 +326,7 @@ def test_a_view_is_kept_as_a_file_that_opens_offline(page, tmp_path, path):
         page.browser.get(kept.as_uri())
         assert page.script("return document.querySelectorAll('.picture svg .cartesianlayer').length") >= charts
         assert page.script("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.script("return getComputedStyle(document.body).fontFamily") == letters
         assert figure is None or figure in page.script("return document.body.textContent")
         sent = [json.loads(entry["message"])["message"] for entry in page.browser.get_log("performance")]
     finally:

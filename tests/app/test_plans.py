@@ -132,7 +132,8 @@ def test_break_even_is_compile_time_over_saving():
     [
         ("?pattern=transformer_block", "heads", "7", "heads", "does not divide"),
         ("", "tokens", "many", "tokens", "many"),
-        ("", "tokens", "0", "tokens", "out of range"),
+        ("", "tokens", "0", "tokens", 'Tokens "0" is out of range'),
+        ("", "hidden", "NaN", "hidden", 'Hidden size "NaN" is not a whole number'),
         ("", "pattern", "banana", "pattern", "banana"),
         ("", "compile", "-1", "compile", "0 to 600"),
         ("", "device", "h20", "device", "did you mean"),
