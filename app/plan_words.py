@@ -25,6 +25,9 @@ EDITED: Final = "edited"
 MOST_SUMS: Final = 14
 """Kernels whose arithmetic is written out."""
 
+_MANY_CALLS: Final = 100
+"""From here calls are whole; below, a whole number would contradict the quotient that is written before it."""
+
 
 def texts(view: PlanView) -> dict[str, str]:
     """Return the texts of the view by the id of their place."""
@@ -98,7 +101,7 @@ def break_even(view: PlanView) -> str:
         return "Nothing is compiled here: the kernels are the framework's own."
     if view.calls is None:
         return f"Compiling for {seconds:g} s never pays: this plan saves no time per call."
-    calls = f"{view.calls:.3g}" if view.calls < 1 else units.format_count(round(view.calls))
+    calls = f"{view.calls:.3g}" if view.calls < _MANY_CALLS else units.format_count(round(view.calls))
     return (
         f"Compiling takes {seconds:g} s and saves {readout.time(view.saving)} per call, so it has paid after "
         f"{seconds:g} s / {readout.time(view.saving)} = {calls} calls, which is "

@@ -1,6 +1,7 @@
 """The page of patterns and plans, its plain functions: what a browser sends in, what it is shown out."""
 
 import json
+import re
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -125,6 +126,8 @@ def test_break_even_is_compile_time_over_saving():
     found = compare(patterns.rmsnorm())
     assert f"{round(30 / found.saving):,}".replace(",", " ") in shown["break-even"]
     assert "never pays" in texts(ask("?pattern=matmul"))["break-even"]
+    few = re.search(r"([\d.]+) s / ([\d.]+) s = ([\d.]+) calls", texts(ask("?tokens=1000000000"))["break-even"])
+    assert float(few[3]) == pytest.approx(float(few[1]) / float(few[2]), rel=0.01)
 
 
 @pytest.mark.parametrize(
