@@ -29,6 +29,7 @@ BINDS: Final = {
     "issue": "instructions",
     "sfu": "special functions",
     "tensor": "tensor cores",
+    "fma": "plain arithmetic",
 }
 """What decides a time, in a word or two."""
 

@@ -37,6 +37,7 @@ BOUNDS: Final = {
     "issue": "instructions or too few blocks decide, not bytes",
     "sfu": "special functions decide, not bytes",
     "tensor": "the tiles of its product do not fill the matrix units",
+    "fma": "the tiles of its product do not fill the arithmetic units",
     "dram": "its class reaches less of the memory's rate",
     "l2": "its class reaches less of the cache's rate",
 }

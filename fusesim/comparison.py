@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fusesim.breakeven import break_even, compile_time
+from fusesim.common_kernels import Side, common_of, saving_deviation
 from fusesim.flip import find_flip
+from fusesim.plan_run import PlanRun
 from fusesim.plan_sentences import comparison_sentences
 
 if TYPE_CHECKING:
@@ -55,10 +57,13 @@ class Comparison:
 
     @property
     def saving_interval(self) -> tuple[float, float]:
-        """Ends of the 90 % interval of the saving; what both sides' deviations share cancels. [s]."""
-        shared = float(getattr(self.unfused.parts, "correlation", 1.0))
-        below = joined(self.unfused.time - self.unfused.interval[0], self.fused.interval[1] - self.fused.time, shared)
-        above = joined(self.unfused.interval[1] - self.unfused.time, self.fused.time - self.fused.interval[0], shared)
+        """Ends of the 90 % interval of the saving; what both sides run alike cancels. [s]."""
+        unfused, fused = self.unfused.parts, self.fused.parts
+        if not (isinstance(unfused, PlanRun) and isinstance(fused, PlanRun)):
+            return self.saving, self.saving
+        common = common_of(unfused, fused)
+        before, after = (Side(max(run.time - common, 0.0), *run.interval_factors) for run in (unfused, fused))
+        below, above = saving_deviation(before, after, common=common, shared=unfused.correlation)
         return self.saving - below, self.saving + above
 
     @cached_property
@@ -117,9 +122,3 @@ def _gain(compared: Comparison) -> float:
     """Return the saving over the longer of the two times."""
     longer = max(float(compared.unfused.time), float(compared.fused.time))
     return compared.saving / longer if longer else 0.0
-
-
-def joined(first: Any, second: Any, shared: float) -> float:
-    """Return the deviation of a difference of two times that share a part of theirs."""
-    one, other = float(first), float(second)
-    return math.sqrt(max(one * one + other * other - 2.0 * shared * one * other, 0.0))

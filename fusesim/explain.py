@@ -22,6 +22,7 @@ BOUND_IN_WORDS: Final = {
     "issue": "instruction issue",
     "sfu": "special functions (exp, division, rsqrt)",
     "tensor": "tensor cores",
+    "fma": "plain arithmetic units (not tensor cores)",
 }
 
 

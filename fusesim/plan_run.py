@@ -49,12 +49,17 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """One kernel of a plan: what it does, the group that it belongs to, its time, and where its bytes come from."""
+    """One kernel of a plan: what it does, the group that it belongs to, its time, and where its bytes come from.
+
+    `plain` is the element type of its product where the device's matrix units lack it, so that plain arithmetic units
+    run it; empty otherwise.
+    """
 
     launch: Launch
     group: int
     time: LaunchTime
     served: Served
+    plain: str = ""
 
     def total(self, settings: Settings) -> float:
         """Return its time on the device, with what a stream adds. [s]."""
@@ -71,7 +76,7 @@ class Kernel:
             "l2": 0.7 * own.cache,
             "issue": max(own.issue, own.waves),
             "sfu": own.special,
-            "tensor": own.tensor,
+            "fma" if self.plain else "tensor": own.tensor,
         }
 
     @property
@@ -83,7 +88,7 @@ class Kernel:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRun:
-    """A plan's kernels and times; the `Parts` of its price."""
+    """A plan's kernels and times; the `Parts` of its price. `matrix_types` are those that the matrix units have."""
 
     plan: FusionPlan
     kernels_run: tuple[Kernel, ...]
@@ -93,6 +98,7 @@ class PlanRun:
     correlation: float
     peak_memory: float
     limits: Limits = field(default_factory=Limits)
+    matrix_types: frozenset[str] = frozenset()
 
     @property
     def kernels(self) -> float:

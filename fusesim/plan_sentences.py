@@ -49,6 +49,7 @@ def plan_sentences(plan: FusionPlan, price: Price) -> list[str]:
     """
     return [
         *binds(price),
+        *lacking(price),
         *short(price),
         *served(price),
         *launches(price),
@@ -69,6 +70,7 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
         *moved(comparison),
         *(f"unfused: {sentence}" for sentence in binds(unfused)),
         *(f"fused: {sentence}" for sentence in binds(fused)),
+        *lacking(unfused, fused),
         *(f"unfused: {sentence}" for sentence in short(unfused)),
         *(f"fused: {sentence}" for sentence in short(fused)),
         *fewer_launches(comparison),
@@ -113,9 +115,30 @@ def verdict(comparison: Comparison) -> str:
     saving, times = comparison.saving, units.format_ratio(comparison.speedup)
     if abs(saving) <= EVEN * max(float(comparison.unfused.time), float(comparison.fused.time)):
         return f"both take the same time, {_time(float(comparison.fused.time))}: {kernels}"
+    if saving < 0 and host_alone(comparison.unfused, comparison.fused):
+        return f"{call_costs(comparison.unfused, comparison.fused)}: {times}, {kernels}"
     if saving < 0:
         return f"fusing loses {_time(-saving)}: {times}, {kernels}"
     return f"fusing saves {_time(saving)}: {times}, {kernels}"
+
+
+def host_alone(unfused: Price, fused: Price) -> bool:
+    """Return whether a compiled call costs the host more than fusing saves, while its kernels take no longer."""
+    before, after = unfused.parts, fused.parts
+    if not (isinstance(before, PlanRun) and isinstance(after, PlanRun)):
+        return False
+    waits = after.settings.per_call and fused.bound == "host" and float(fused.time) > float(unfused.time)
+    return waits and after.device_time <= before.device_time * (1.0 + EVEN)
+
+
+def call_costs(unfused: Price, fused: Price) -> str:
+    """Say what a compiled call costs the host where that alone makes the fused side longer."""
+    before, after = unfused.parts, fused.parts
+    issued = f"{_time(after.host_time)} of the host against {_time(before.host_time)} to launch "  # type: ignore[attr-defined]
+    whose = f"{issued}{counted(_kernels(unfused), 'kernel')}"
+    longer = _time(float(fused.time) - float(unfused.time))
+    alike = "the kernels take no longer" if _kernels(unfused) > 1 else "the kernel takes no longer"
+    return f"a compiled call costs {whose}, which makes it {longer} longer; {alike}"
 
 
 def _kernels(price: Price) -> float:
@@ -149,6 +172,20 @@ def binds(price: Price) -> list[str]:
         return [f"{every} bound by {BOUND_IN_WORDS[name]}, {_time(sum(times))}"]
     listed = (f"{len(times)} by {BOUND_IN_WORDS[name]} ({_time(sum(times))})" for name, times in order)
     return [f"{counted(_kernels(price), 'kernel')}, bound {', '.join(listed)}"] if order else []
+
+
+def lacking(*prices: Price) -> list[str]:
+    """Say which types of products the matrix units lack, and which of the same width would use them.
+
+    fp32 is left out: its products are plain arithmetic on every device unless less precise ones are asked for.
+    """
+    plain = sorted({kernel.plain for price in prices for kernel in _run(price) if kernel.plain} - {"fp32"})
+    found = []
+    for kind in plain:
+        runs = [price.parts for price in prices if isinstance(price.parts, PlanRun)]
+        spare = "; fp16 would use them" if kind == "bf16" and "fp16" in runs[0].matrix_types else ""
+        found.append(f"this GPU has no {kind} matrix units, so {kind} products run on plain arithmetic units{spare}")
+    return found
 
 
 def short(price: Price) -> list[str]:
@@ -260,6 +297,7 @@ def short_of(comparison: Comparison) -> list[str]:
         "issue": "the fused kernels still issue every op's instructions",
         "sfu": "the fused kernels still compute every special function",
         "tensor": "the matrix products take as long as before",
+        "fma": "the matrix products take as long as before",
     }.get(str(fused.bound))
     if not isinstance(fused.parts, PlanRun) or reason is None or comparison.speedup > expected * (1.0 - EVEN):
         return []

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from fusesim.calibration import Calibration
     from fusesim.graph import Graph
     from fusesim.hardware import HardwareProfile
+    from fusesim.launches import Launch
+    from fusesim.lowering.target import Target
 
 PATHS: Final = ("torch", "inductor", "cuda", "cupy")
 MODELS: Final = ("textbook", "calibrated")
@@ -211,7 +213,8 @@ def _calibrated(
     kernels = []
     for (group, launch), at in zip(placed, where, strict=True):
         time = launch_time(launch, rates.find(launch.row), machine, at, floor=settings.floor)
-        kernels.append(Kernel(launch=launch, group=group, time=time, served=at))
+        plain = _plain_type(launch, graph, target)
+        kernels.append(Kernel(launch=launch, group=group, time=time, served=at, plain=plain))
     run = PlanRun(
         plan=plan,
         kernels_run=tuple(kernels),
@@ -221,10 +224,26 @@ def _calibrated(
         correlation=rates.correlation,
         peak_memory=float(peak_memory(plan)),
         limits=target.limits,
+        matrix_types=frozenset(target.matrix),
     )
     name = f"{record.name}; kernels {rates.name}"
     parts = tuple(Price(time=one.time, parts=one, calibration=name) for one in run.each())
     return Price(time=run.time, parts=run, calibration=name, per_kernel=parts)
+
+
+def _plain_type(launch: Launch, graph: Graph, target: Target) -> str:
+    """Return the element type of a product that plain arithmetic units run, empty for any other kernel.
+
+    Notes
+    -----
+    Such a product has the rate of plain arithmetic. Where matrix units have a type at that very rate, as H200's have
+    fp64 at that of plain fp32, it is theirs.
+    """
+    if not launch.rate or not math.isclose(launch.rate * target.machine.sms, target.vector):
+        return ""
+    inputs = [name for node in launch.nodes if node in graph.by_name for name in graph.by_name[node].inputs[:1]]
+    kind = graph.tensors[inputs[0]].dtype if inputs else "fp32"
+    return "" if target.matrix.get(kind) == target.vector else str(kind)
 
 
 def compare(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fusesim import units
-from fusesim.comparison import joined
+from fusesim.common_kernels import Side, common_time, form, saving_deviation
 from fusesim.errors import InputError
 from fusesim.explain import BOUND_IN_WORDS
 from fusesim.plan_losses import origin
@@ -76,6 +76,7 @@ class _Sums:
     own: int = 0
     before: float = 0.0
     after: float = 0.0
+    common: float = 0.0
     moved: float = 0.0
     was: str = "launch"
     now: str = "launch"
@@ -109,6 +110,7 @@ def ranked(graph: Graph, eager: PlanRun, fused: PlanRun) -> tuple[tuple[Fusion, 
         found = sums.setdefault(_form(fused, place), _Sums(_what(graph, mine, group.nodes), tuple(mine), []))
         _add(found, eager, replaced, [(share, before[op]) for op, share in mine.items()], time)
         _add_own(found, fused, place, now)
+        found.common += _common((eager, fused), [(share, before[op]) for op, share in mine.items()], now)
     made = [_fusion(one, eager, fused) for one in sums.values()]
     return tuple(sorted(made, key=lambda one: -one.saved)), elsewhere
 
@@ -230,6 +232,15 @@ def _add_own(found: _Sums, run: PlanRun, place: int, now: Sequence[Kernel]) -> N
     found.now = _bound(run, now)
 
 
+def _common(
+    runs: tuple[PlanRun, PlanRun], before: Sequence[tuple[float, list[Kernel]]], now: Sequence[Kernel]
+) -> float:
+    """Return the time of kernels that a group runs as eager mode does; `before` are shares of eager kernels. [s]."""
+    eager, fused = (run.settings for run in runs)
+    replaced = [(form(one.launch), share * one.total(eager)) for share, kernels in before for one in kernels]
+    return common_time(replaced, [(form(one.launch), one.total(fused)) for one in now])
+
+
 def _moved(kernels: Iterable[Kernel]) -> float:
     """Return the bytes that kernels read and write. [B]."""
     return sum(kernel.launch.bytes_read + kernel.launch.bytes_written for kernel in kernels)
@@ -269,13 +280,11 @@ def _fusion(sums: _Sums, eager: PlanRun, fused: PlanRun) -> Fusion:
     host counts, and the host issues fewer launches.
     """
     device = sums.before - sums.after
-    ends = [_factors(eager, sums.was), _factors(fused, sums.now)]
-    errors = [
-        [side * abs(factors[end] - 1) for side, factors in zip((sums.before, sums.after), ends, strict=True)]
-        for end in (0, 1)
-    ]
-    below = joined(errors[0][0], errors[1][1], eager.correlation)
-    above = joined(errors[1][0], errors[0][1], eager.correlation)
+    before, now = (
+        Side(max(time - sums.common, 0.0), *_factors(run, bound))
+        for time, run, bound in ((sums.before, eager, sums.was), (sums.after, fused, sums.now))
+    )
+    below, above = saving_deviation(before, now, common=sums.common, shared=eager.correlation)
     fewer = sums.kernels - sums.own
     mine = _saved(eager, device, fewer)
     known = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim import units
 from fusesim.explain import BOUND_IN_WORDS
-from fusesim.plan_sentences import counted
+from fusesim.plan_sentences import call_costs, counted, host_alone, lacking
 
 if TYPE_CHECKING:
     from fusesim.ranking import Measured, Report
@@ -25,6 +25,7 @@ def report_sentences(report: Report) -> list[str]:
     return [
         _step(report),
         *_host(report),
+        *lacking(report.eager[report.launch]),
         _graphs(report),
         _fusing(report),
         _left(report),
@@ -78,6 +79,9 @@ def _fusing(report: Report) -> str:
     now = report.fusing_saves
     if report.launch == "graph":
         return f"fusing {_verb(now)} {_time(abs(now))}, {_share(abs(now) / report.step)} of the step"
+    sides = report.eager["stream"], report.fused["stream"]
+    if host_alone(*sides):
+        return f"on a stream {call_costs(*sides)}; under CUDA graphs fusing {_verb(graph)} {_time(abs(graph))}"
     share = _share(abs(now) / report.step)
     return f"fusing {_verb(now)} {_time(abs(now))} on a stream, {share} of the step; under CUDA graphs {_signed(graph)}"
 

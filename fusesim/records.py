@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fusesim.arrays import Numbers
     from fusesim.hardware import HardwareProfile
 
-BOUNDS: Final = ("launch", "host", "dram", "l2", "issue", "sfu", "tensor")
+BOUNDS: Final = ("launch", "host", "dram", "l2", "issue", "sfu", "tensor", "fma")
 """What can decide the time of a kernel or a chain."""
 
 

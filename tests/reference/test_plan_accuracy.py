@@ -5,11 +5,14 @@ figure that stood there is met, and when another is missed.
 """
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
+
+from fusesim.common_kernels import RESIDUAL
 
 HERE = Path(__file__).parent
 _SPEC = importlib.util.spec_from_file_location("plan_accuracy", HERE / "plan_accuracy.py")
@@ -17,6 +20,8 @@ accuracy = importlib.util.module_from_spec(_SPEC)
 sys.modules["plan_accuracy"] = accuracy
 _SPEC.loader.exec_module(accuracy)
 
+SAME_KERNELS = ("again", "own_patterns", "own_patterns_dropped", "own_patterns_first", "patterns")
+"""Files whose programs were measured as eager and compiled, some of them the same kernels either way."""
 FIGURES = ("median", "p90")
 MISSED = {
     ("patterns", "compiled", "median"): 0.0725,  # target 7 %
@@ -63,6 +68,28 @@ def test_intervals_are_as_wide_as_they_say(suite):
     grades = accuracy.graded(suite)[1]
     inside = sum(grades[side].inside for side in accuracy.SIDES) / 2
     assert COVERAGE[0] <= inside <= COVERAGE[1]
+
+
+@pytest.mark.parametrize("suite", accuracy.SUITES)
+def test_intervals_of_savings_hold(suite):
+    # what both sides run alike cancels (fusesim.common_kernels), and what is left must still be wide enough
+    assert COVERAGE[0] <= accuracy.graded(suite)[1]["saving"].inside <= COVERAGE[1]
+
+
+def test_the_same_kernels_lie_as_far_apart_as_the_residual_says():
+    apart = [change for name in SAME_KERNELS for change in same_kernels(name)]
+    assert len(apart) == 21
+    assert 0.85 <= sum(abs(change) <= RESIDUAL for change in apart) / len(apart) <= 0.95
+
+
+def same_kernels(name):
+    """Return what compiling changed, relative, where both sides of a program are the same library kernels."""
+    for row in json.loads((HERE / f"h200_{name}.json").read_text(encoding="utf-8"))["rows"]:
+        sides = [row.get(side, {}) for side in accuracy.SIDES]
+        names = [[kernel[0] for kernel in side.get("kernels", ())] for side in sides]
+        if names[0] and names[0] == names[1] and not any("triton" in one for one in names[0]):
+            eager, compiled = (side["graph"]["med"] for side in sides)
+            yield 1 - compiled / eager
 
 
 def test_the_readme_states_what_comes_out():

@@ -191,3 +191,45 @@ def test_ops_are_led_back_to_where_they_came_from():
 
 def test_counts():
     assert [counted(number, "kernel") for number in (0, 1, 1500)] == ["0 kernels", "1 kernel", "1 500 kernels"]
+
+
+@pytest.mark.parametrize("device", ["t4", "v100"])
+def test_a_type_that_the_matrix_units_lack_is_told_once(device):
+    said = told(patterns.matmul(dtype="bf16"), device=device)
+    assert said[0].startswith("the kernel is bound by plain arithmetic units (not tensor cores), ")
+    assert said[1] == (
+        "this GPU has no bf16 matrix units, so bf16 products run on plain arithmetic units; fp16 would use them"
+    )
+    assert not any("plain arithmetic" in sentence for sentence in told(patterns.matmul(dtype="fp16"), device=device))
+    both = compare(patterns.matmul_bias_gelu(dtype="bf16"), device=device).explain()
+    assert find(both, "no bf16 matrix units").count("bf16 products") == 1
+
+
+def test_fp32_products_are_plain_arithmetic_and_no_type_is_lacking():
+    said = told(patterns.matmul(dtype="fp32"))
+    assert "bound by plain arithmetic units" in said[0]
+    assert not any("matrix units" in sentence for sentence in said)
+    # matrix units that have fp64 at the very rate of plain fp32
+    assert find(told(patterns.matmul(dtype="fp64")), "by tensor cores")
+
+
+def test_a_call_that_costs_only_the_host_is_told_as_that():
+    graph = patterns.gelu(rows=64, cols=64)
+    found = versus(graph, launch="stream")
+    assert found.saving < 0
+    assert found.explain()[0] == (
+        "a compiled call costs 50.0 us of the host against 8.0 us to launch 1 kernel, which makes it 42.0 us longer; "
+        "the kernel takes no longer: 0.16x, 1 kernel to 1"
+    )
+    # kernels that are launched one by one cost no compiled call, and in a graph no host is waited for
+    for other in (
+        versus(graph, launch="stream", unfused=("eager", "torch"), fused=("vertical", "torch")),
+        versus(graph, launch="graph"),
+    ):
+        assert not any("compiled call" in sentence for sentence in other.explain())
+
+
+def test_kernels_that_take_longer_lose_whatever_the_host_costs():
+    slower = versus(patterns.gelu(rows=512, cols=4096), launch="stream")
+    assert slower.fused.parts.device_time > 1.01 * slower.unfused.parts.device_time
+    assert slower.explain()[0].startswith("fusing loses ")

@@ -83,6 +83,22 @@ def test_it_is_ready_for_json_and_says_what_it_rests_on(report):
     assert "us" in repr(report)
 
 
+def test_a_compiled_call_of_one_kernel_is_told_as_what_it_costs_the_host():
+    said = rank(patterns.gelu(rows=64, cols=64), launch="stream").explain()
+    (sentence,) = [one for one in said if "compiled call" in one]
+    assert sentence.startswith(
+        "on a stream a compiled call costs 50.0 us of the host against 8.0 us to launch 1 kernel, which makes it "
+        "42.0 us longer; the kernel takes no longer; under CUDA graphs fusing saves "
+    )
+    assert not any("fusing loses" in one for one in said)
+
+
+def test_a_report_tells_of_types_that_the_matrix_units_lack():
+    said = rank(patterns.matmul_bias_gelu(dtype="bf16"), device="t4").explain()
+    assert sum("no bf16 matrix units" in one for one in said) == 1
+    assert not any("matrix units" in one for one in rank(patterns.matmul_bias_gelu(dtype="bf16")).explain())
+
+
 def test_nothing_to_fuse():
     found = rank(patterns.matmul(), launch="graph")
     assert found.fusions == ()
