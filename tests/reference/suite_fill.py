@@ -128,3 +128,30 @@ def generated_fill():
                     if (at + place) % 2 == 0:
                         inputs = [x, w] if name == "norm" else [x]
                         yield chained(f"fill_{name}", inputs, lines)
+
+
+PADDED = (
+    (512, 256, 1000), (512, 256, 1004), (512, 256, 1100), (512, 256, 2048), (512, 512, 3000), (512, 1024, 30000),
+    (64, 768, 30522), (2048, 768, 5001), (2048, 512, 10000), (128, 4096, 32001), (4096, 256, 1500), (1024, 1024, 2050),
+)  # fmt: skip
+
+
+def padded():
+    """Return products with a bias whose results fill no whole lines and are used by another kernel, compiled."""
+    for m, k, n in PADDED:
+        inputs = [["x", [m, k], "bf16"], ["w", [n, k], "bf16"], ["b", [n], "bf16"]]
+        yield chained("padded_softmax", inputs, ["h linear x w b", "y softmax h"])
+        yield chained("padded_gelu", inputs, ["h linear x w b", "y gelu h"])
+
+
+SHORTEST = (1, 2, 3, 4, 6, 7, 8, 12, 16, 24, 32)
+
+
+def shortest():
+    """Return generated kernels over rows that are shorter than a warp, compiled."""
+    for at, c in enumerate(SHORTEST):
+        for r in (4096, 300000)[at % 2 :]:
+            for dtype in ("bf16", "fp32"):
+                x, w = ["x", [r, c], dtype], ["w", [c], dtype]
+                for name, lines in OPS[:3]:
+                    yield chained(f"short_{name}", [x, w] if name == "norm" else [x], lines)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from random_programs import random_program
 from suite_columns import columns
-from suite_fill import bags, features, fill, generated_fill, odd_places, places
+from suite_fill import bags, features, fill, generated_fill, odd_places, padded, places, shortest
 from suite_generated import generated, generated_more
 from suite_layouts import layouts
 from suite_library import library
@@ -119,6 +119,8 @@ SUITES = {
     "features": features,
     "odd_places": odd_places,
     "places": places,
+    "padded": padded,
+    "shortest": shortest,
     "generated": generated,
     "generated_fill": generated_fill,
     "generated_more": generated_more,

@@ -22,8 +22,8 @@ _SPEC.loader.exec_module(accuracy)
 
 MODELS = accuracy.measured()
 TARGETS = {"eager": (0.07, 0.20), "compiled": (0.10, 0.20)}  # median, 90th percentile
-MISSED = {  # a p90 of 20 % is the target: mlp, unet and resnet50 compiled
-    ("ten more (h200_own_models.json)", "compiled"): (0.10, 0.22),
+MISSED = {  # a p90 of 20 % is the target: t5 and whisper compiled
+    ("eight of other families (h200_own_models_more.json)", "compiled"): (0.10, 0.22),
 }
 
 
