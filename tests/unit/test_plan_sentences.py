@@ -229,6 +229,12 @@ def test_a_call_that_costs_only_the_host_is_told_as_that():
         assert not any("compiled call" in sentence for sentence in other.explain())
 
 
+def test_fewer_kernels_that_wait_for_the_host_are_fusing_that_loses():
+    found = versus(patterns.bias_relu(), launch="stream")
+    assert found.fused.kernels < found.unfused.kernels
+    assert found.explain()[0].startswith("fusing loses ")
+
+
 def test_kernels_that_take_longer_lose_whatever_the_host_costs():
     slower = versus(patterns.gelu(rows=512, cols=4096), launch="stream")
     assert slower.fused.parts.device_time > 1.01 * slower.unfused.parts.device_time
