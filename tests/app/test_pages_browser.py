@@ -319,6 +319,7 @@ def test_a_view_is_kept_as_a_file_that_opens_offline(page, tmp_path, path):
     assert not re.search(r"""(?:src|href)=["'](?!https://|#|data:)|<script|@import|url\(["']?http""", text)
     kept = tmp_path / "kept.html"
     kept.write_text(text, encoding="utf-8")
+    page.browser.get("about:blank")  # so that no late request of the page itself is counted
     page.browser.get_log("performance")
     page.browser.execute_cdp_cmd("Network.enable", {})
     page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", OFFLINE)
