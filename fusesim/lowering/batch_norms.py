@@ -84,8 +84,8 @@ def batch_norm_train(graph: Graph, node: Node, target: Target) -> list[Launch]:
 
     Notes
     -----
-    Outside cuDNN a kernel adds up each channel's mean and squared deviations, a small one brings the running statistics up
-    to date and inverts the deviations, then the transform that inference has too.
+    Outside cuDNN a kernel adds up each channel's mean and squared deviations, a small one brings the running statistics
+    up to date and inverts the deviations, then the transform that inference has too.
     """
     x = graph.tensors[node.inputs[0]]
     if _in_library(x):

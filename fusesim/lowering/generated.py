@@ -18,6 +18,7 @@ from fusesim.lowering.convolutions import INPUT_LAYOUT
 from fusesim.lowering.counting import Part, window_size
 from fusesim.lowering.eager import eager_launches
 from fusesim.lowering.loops import pieces, pointwise_loop
+from fusesim.lowering.padded import padded_bias
 from fusesim.lowering.pressure import displaced, pressed
 from fusesim.lowering.row_loops import row_kernels
 from fusesim.strategies.inductor_loops import LIBRARY, MOST_CONCATENATED
@@ -102,7 +103,9 @@ def _with_epilogue(part: Part, anchors: Sequence[Node], target: Target) -> list[
 
 def _library(graph: Graph, node: Node, target: Target) -> list[Launch]:
     """Return a library's kernels as a compiled graph calls them."""
-    return turned_conv(graph, node, target) if turned(graph, node) else eager_launches(graph, node, target)
+    if turned(graph, node):
+        return turned_conv(graph, node, target)
+    return [*padded_bias(graph, node), *eager_launches(graph, node, target)]
 
 
 def _made_in_order(graph: Graph, launch: Launch) -> bool:

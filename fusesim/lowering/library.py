@@ -14,7 +14,7 @@ from fusesim.attention_tiles import TiledAttention
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import WIDE, accesses, ceil
 from fusesim.lowering.rows import memset
-from fusesim.lowering.vectors import gemv, is_gemv, spread_bias, turned_vector
+from fusesim.lowering.vectors import column_bias, gemv, is_gemv, turned_vector
 from fusesim.products import Product, choose_tiling
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def matmul(graph: Graph, node: Node, target: Target) -> list[Launch]:
     if math.prod(b.shape[:-2]) == 1 and _flat(a):  # one matrix for the whole batch
         batch, m = 1, m * batch
     product = Product(max(batch, 1), m, k, n, a.itemsize)
-    first = spread_bias(graph, node, out)
+    first = column_bias(graph, node, out)
     if is_gemv(product, _unit(a.dtype, target)):
         return [*first, *gemv(graph, node, product, target.machine.sms)]
     row = turned_vector(product)

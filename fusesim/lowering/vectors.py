@@ -93,25 +93,24 @@ def gemv(graph: Graph, node: Node, product: Product, sms: float) -> list[Launch]
     ]
 
 
-def spread_bias(graph: Graph, node: Node, out: Tensor) -> list[Launch]:
-    """Return the kernel that writes a bias over a result of one column, to which the product is then added.
-
-    Only rows have a bias within their kernel.
-    """
+def column_bias(graph: Graph, node: Node, out: Tensor) -> list[Launch]:
+    """Return the kernel that a bias of a result of one column needs: only rows have one within their kernel."""
     if len(node.inputs) < 3 or out.shape[-1] > 1:  # noqa: PLR2004
         return []
+    return [spread_bias(graph, node, out)]
+
+
+def spread_bias(graph: Graph, node: Node, out: Tensor) -> Launch:
+    """Return the kernel that writes a bias over a whole result, to which the product is then added."""
     bias = graph.tensors[node.inputs[2]]
-    one = Launch(
+    suffix = "32" if out.itemsize >= WIDE else "16"
+    along = tuple(int(dim == len(out.shape) - 1 and out.shape[-1] > 1) for dim in range(len(out.shape)))
+    return Launch(
         name="bias spread",
-        row="memcpy",
+        row="memcpy" if out.elements == 1 else strided_row(out.shape, out.strides, [(along, out.itemsize)], suffix),
         nodes=(node.name,),
         reads=(Access(bias.storage, float(bias.bytes)),),
         writes=accesses(graph, node.outputs),
         elements=float(out.elements),
         blocks=max(ceil(out.elements, WIDE_BLOCK if out.itemsize >= WIDE else NARROW_BLOCK), 1.0),
     )
-    if out.elements == 1:
-        return [one]
-    suffix = "32" if out.itemsize >= WIDE else "16"
-    still = tuple(0 for _ in out.shape)
-    return [replace(one, row=strided_row(out.shape, out.strides, [(still, out.itemsize)], suffix))]

@@ -11,8 +11,14 @@ if TYPE_CHECKING:
     from fusesim.graph import Graph
     from fusesim.tensor import Tensor
 
+WIDE: Final = 4
+"""Bytes of a value from which on arithmetic needs no cast."""
+
 BIASED: Final = 3
 """Operands of a product with a bias."""
+
+WIDENED: Final = frozenset({"elu", "gelu", "gelu_tanh", "hardswish", "leaky_relu", "silu", "softplus"})
+"""Ops that PyTorch writes as several in fp32, of which the first, for 16 bits, is a cast."""
 
 
 def unfused_bias(graph: Graph) -> Graph:
@@ -21,7 +27,8 @@ def unfused_bias(graph: Graph) -> Graph:
     Notes
     -----
     Inductor takes the bias of a linear layer out of the library call when only pointwise ops read the result, and out
-    of every convolution, so that one loop adds it.
+    of every convolution, so that one loop adds it. A cast does not count as one, so that a layer in 16 bits keeps its
+    bias before a GELU or a softmax (compiled for an H200, products of 256 to 32001 columns do).
     """
     nodes: list[Node] = []
     tensors = dict(graph.tensors)
@@ -38,8 +45,14 @@ def _taken_out(graph: Graph, node: Node) -> bool:
         return False
     readers = [reader for name in node.outputs for reader in graph.consumers[name]]
     returned = set(graph.outputs) & set(node.outputs)
-    direct = bool(readers) and all(reader.family == "pointwise" for reader in readers) and not returned
+    direct = bool(readers) and all(_is_loop(graph, reader) for reader in readers) and not returned
     return node.kind == "conv" or direct
+
+
+def _is_loop(graph: Graph, node: Node) -> bool:
+    """Return whether an op counts as pointwise where Inductor decides on a bias."""
+    wide = all(graph.tensors[name].itemsize >= WIDE for name in node.inputs)
+    return node.family == "pointwise" and node.kind != "cast" and (wide or node.kind not in WIDENED)
 
 
 def _apart(node: Node, tensors: dict[str, Tensor]) -> list[Node]:
