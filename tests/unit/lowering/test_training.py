@@ -97,6 +97,16 @@ def test_two_operands_fill_shared_memory_before_one_does(launched):
     assert rows == ["batch_norm_once32", "batch_norm_twice32"]
 
 
+def test_rows_of_features_are_no_pictures(launched):
+    def build(b):
+        x = b.input(4096, 512, dtype="fp32")
+        result = b.tensor(x.shape, "fp32", stem="y")
+        b.node("batch_norm_train", [x, *(b.input(512, dtype="fp32") for _ in range(4))], [result])
+
+    rows = [one.row for one in launched(build)]  # cuDNN does not take them
+    assert rows == ["vectorised32", "batch_norm_sums_last32", "converted", "batch_norm_last32"]
+
+
 def test_gradients_are_added_up_and_then_turned(launched):
     fill, sums, turned = launched(gradients(96, 192, 28, 28))
     assert cut([fill, sums, turned]) == [
