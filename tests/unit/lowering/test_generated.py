@@ -147,6 +147,20 @@ def test_a_held_row_is_padded_to_whole_loads_of_its_threads(generated):
 
 
 @pytest.mark.parametrize(
+    ("columns", "joined"),
+    [
+        (256, 4 * 12),  # four rows to a warp, five shuffles each
+        (32, 32 * 12),
+        (16, 64 * 12 / 2 * 4 / 5),  # two rows lie in a warp side by side, and four shuffles join them
+        (2, 512 * 12 / 16 / 5),
+        (1, 0),  # nothing to join: 4096 such rows take 1.8 us on an H200, as many as 4096 rows of 16 values
+    ],
+)
+def test_rows_shorter_than_a_warp_share_its_shuffles(generated, columns, joined):
+    assert generated(centred(12_000, columns))[0].joined == pytest.approx(joined)
+
+
+@pytest.mark.parametrize(
     ("build", "times"),
     [
         (centred(4000, 4096), 2),  # the mean, then x again
