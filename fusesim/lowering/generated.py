@@ -1,9 +1,10 @@
 """Kernels that a compiler generates for a group of ops, as Inductor's Triton code does it.
 
-A pointwise group is one loop (`fusesim.lowering.loops`). A group with reductions goes over rows
-(`fusesim.lowering.row_loops`): up to 1024 values on chip, longer ones once for each reduction that needs the one before
-and once more for what needs the last, reading its operands anew; few long rows in two stages. Library ops are library
-calls. All of it is decided from shapes alone (PyTorch 2.11, Triton 3.6, as launches on an H200 show it).
+A pointwise group is one loop (`fusesim.lowering.loops`), and so is one whose rows have fewer than eight values
+(`fusesim.lowering.unrolled`). A group with other reductions goes over rows (`fusesim.lowering.row_loops`): up to 1024
+values on chip, longer ones once for each reduction that needs the one before and once more for what needs the last,
+reading its operands anew; few long rows in two stages. Library ops are library calls. All of it is decided from shapes
+alone (PyTorch 2.11, Triton 3.6, as launches on an H200 show it).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fusesim.lowering.eager import eager_launches
 from fusesim.lowering.loops import pieces, pointwise_loop
 from fusesim.lowering.pressure import displaced, pressed
 from fusesim.lowering.row_loops import row_kernels
+from fusesim.lowering.unrolled import unrolled_loop, written_out
 from fusesim.strategies.inductor_loops import LIBRARY, MOST_CONCATENATED
 
 if TYPE_CHECKING:
@@ -70,8 +72,14 @@ def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) ->
     anchors = [node for node in library if not _computed(plan.graph, node)]
     if anchors:
         return _with_epilogue(part, anchors, target)
-    made = row_kernels(part, int(target.machine.sms)) if part.reductions else pointwise_loop(part, path)
-    return [*_seed(plan, nodes), *pressed(plan.graph, nodes, made, target)]
+    return [*_seed(plan, nodes), *pressed(plan.graph, nodes, _computing(part, path, target), target)]
+
+
+def _computing(part: Part, path: str, target: Target) -> list[Launch]:
+    """Return the kernels of a group that is computed value by value and row by row."""
+    if not part.reductions:
+        return pointwise_loop(part, path)
+    return unrolled_loop(part) if written_out(part) else row_kernels(part, int(target.machine.sms))
 
 
 def _computed(graph: Graph, node: Node) -> bool:

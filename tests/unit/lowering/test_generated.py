@@ -2,6 +2,7 @@
 
 import pytest
 
+import fusesim
 from fusesim.builder import Builder
 from fusesim.lowering.counting import POSITIVE_ROOT, SECTOR, SLOTS, TAP, arithmetic, needed_shares
 from fusesim.lowering.passes import (
@@ -152,12 +153,70 @@ def test_a_held_row_is_padded_to_whole_loads_of_its_threads(generated):
         (256, 4 * 12),  # four rows to a warp, five shuffles each
         (32, 32 * 12),
         (16, 64 * 12 / 2 * 4 / 5),  # two rows lie in a warp side by side, and four shuffles join them
-        (2, 512 * 12 / 16 / 5),
-        (1, 0),  # nothing to join: 4096 such rows take 1.8 us on an H200, as many as 4096 rows of 16 values
+        (8, 128 * 12 / 4 * 3 / 5),
     ],
 )
 def test_rows_shorter_than_a_warp_share_its_shuffles(generated, columns, joined):
     assert generated(centred(12_000, columns))[0].joined == pytest.approx(joined)
+
+
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [(1, "gen_loop16"), (4, "gen_loop16"), (7, "gen_loop16"), (8, "gen_held16")],  # Inductor's threshold is 8
+)
+def test_rows_of_few_values_are_written_out(generated, columns, row):
+    (kernel,) = generated(centred(12_000, columns))
+    assert kernel.row == row
+    assert kernel.elements == 12_000 * columns
+    assert kernel.bytes_read == kernel.bytes_written == 12_000 * columns * 2  # rows meet in the cache
+
+
+def test_all_rows_of_a_group_must_be_short_to_be_written_out(generated):
+    def build(b):
+        x = b.input(3000, 128, 4, dtype="bf16")
+        return b.reduce("sum", b.op("relu", b.reduce("sum", x, [-1], keepdim=False)), [-1])
+
+    assert generated(build)[0].row != "gen_loop16"
+
+
+def test_a_thread_computes_the_whole_row_that_it_needs(generated):
+    (softmax,) = generated(softened(12_000, 4))
+    # a row of 4: loads, subtractions, powers, the maximum and the sum, 4 each; a division and a store
+    each = SLOTS["exp"] + 1 + 1 + 1 + 1
+    assert softmax.slots == pytest.approx(4 * each + SLOTS["div"] + 1, rel=0.1)
+    assert softmax.special == 4 + 2  # powers, and the division
+    assert softmax.joined == 0
+
+
+def test_what_is_made_once_per_row_is_not_made_for_each_value_of_it(generated):
+    def build(dear):
+        def built(b):
+            x = b.input(12_000, 4, dtype="bf16")
+            peak = b.reduce("amax", x, [-1], keepdim=True)
+            return b.reduce("sum", b.op("sub", x, b.op("tanh", peak) if dear else peak), [-1])
+
+        return built
+
+    dear, cheap = generated(build(dear=True))[0], generated(build(dear=False))[0]
+    assert dear.elements == 12_000  # a thread for each sum
+    assert dear.slots - cheap.slots == SLOTS["tanh"]
+
+
+def test_rows_of_rows_multiply(generated):
+    def build(b):
+        x = b.op("exp", b.input(3000, 3, 5, dtype="bf16"))
+        return b.reduce("sum", b.reduce("sum", x, [-1], keepdim=False), [-1])
+
+    (kernel,) = generated(build)
+    assert kernel.elements == 3000
+    assert kernel.special == 3 * 5
+
+
+@pytest.mark.parametrize(("columns", "measured"), [(1, 1.8e-6), (2, 1.6e-6), (4, 1.6e-6)])
+def test_a_softmax_of_tiny_rows_takes_what_it_takes(columns, measured):
+    graph = fusesim.patterns.softmax(4096, columns)
+    found = fusesim.compare(graph, device="h200-sxm", launch="graph", graph_repeats=100)
+    assert found.fused.time == pytest.approx(measured, rel=0.25)  # as held rows 29.9, 16.8 and 7.4 us
 
 
 @pytest.mark.parametrize(
