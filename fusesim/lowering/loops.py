@@ -1,4 +1,4 @@
-"""Generated kernels of pointwise groups: one loop over all values, and copies of many tensors next to each other."""
+"""Generated kernels of pointwise groups: one loop over all values."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fusesim.launches import Access, Launch
-from fusesim.lowering.access import accesses, aligned_strides, ceil, width
+from fusesim.launches import Launch
+from fusesim.lowering.access import aligned_strides, ceil
 from fusesim.lowering.counting import arithmetic, odd_loop
 
 if TYPE_CHECKING:
@@ -112,22 +112,3 @@ def _reads_turned(graph: Graph, name: str, node: Node) -> bool:
     if fast is None or shape[fast] < SECTOR_VALUES:
         return False
     return aligned_strides(tensor, shape)[fast] > 1 and 2 * tensor.distinct > math.prod(shape)
-
-
-def pieces(graph: Graph, node: Node) -> list[Launch]:
-    """Return the kernels that copy many tensors next to each other, one for each."""
-    output = graph.tensors[node.outputs[0]]
-    launches = []
-    for name in node.inputs:
-        tensor = graph.tensors[name]
-        launch = Launch(
-            name="concat part",
-            row=f"gen_loop{width(tensor)}",
-            nodes=(node.name,),
-            reads=accesses(graph, [name]),
-            writes=(Access(output.storage, float(tensor.bytes)),),
-            elements=float(tensor.elements),
-            blocks=max(ceil(tensor.elements, 512.0), 1.0),
-        )
-        launches.append(launch)
-    return launches

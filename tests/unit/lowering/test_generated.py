@@ -4,7 +4,10 @@ import pytest
 
 import fusesim
 from fusesim.builder import Builder
+from fusesim.fusion import FusionPlan, Group
+from fusesim.lowering import lower
 from fusesim.lowering.counting import POSITIVE_ROOT, SECTOR, SLOTS, TAP, arithmetic, needed_shares
+from fusesim.lowering.generated import group_launches
 from fusesim.lowering.passes import (
     DIVIDING,
     JOINED,
@@ -307,6 +310,63 @@ def test_a_concatenation_of_eight_is_one_kernel_of_nine_is_nine(generated):
     made = generated(build(9))
     assert len(made) == 9
     assert all(one.bytes_read == one.bytes_written == 64 * 128 * 2 for one in made)
+
+
+def sliced(target, build):
+    """Return the kernels of a plan in which each op has one of its own."""
+    b = Builder("slices")
+    b.output(build(b))
+    graph = b.graph()
+    groups = tuple(Group(nodes=(node.name,)) for node in graph.paid_nodes)
+    return [launch for _, launch in lower(FusionPlan(graph=graph, groups=groups, strategy="test"), "inductor", target)]
+
+
+@pytest.mark.parametrize("count", [9, 20])
+def test_what_is_computed_is_written_into_its_slice(target, count):
+    def build(b):
+        return b.concat([b.op("relu", b.input(4, 1024, dtype="bf16")) for _ in range(count)], 0)
+
+    made = sliced(target, build)
+    assert len(made) == count  # as an H200 runs
+    assert {access.storage for launch in made for access in launch.writes} == {"concat"}
+    assert sum(launch.bytes_written for launch in made) == count * 4 * 1024 * 2
+
+
+def test_what_is_not_generated_is_copied_into_its_slice(target):
+    def build(b):
+        given, weight = b.input(64, 64, dtype="bf16"), b.input(64, 64, dtype="bf16")
+        twice = b.op("relu", given)
+        return b.concat([given, b.matmul(given, weight), twice, *(b.op("neg", given) for _ in range(6)), twice], 0)
+
+    copies = [launch for launch in sliced(target, build) if launch.name == "concat part"]
+    # the input, the product, and the relu where it is named again
+    assert [access.storage for launch in copies for access in launch.reads] == ["x", "matmul", "relu"]
+
+
+def test_what_others_read_is_written_for_them_too(target):
+    def build(b):
+        x = b.input(64, 64, dtype="bf16")
+        shared = b.op("relu", x)
+        first = b.concat([shared, *(b.op("neg", x) for _ in range(8))], 1)
+        return b.op("add", first, b.concat([shared] * 9, 1))
+
+    def written(launch):
+        return [access.storage for access in launch.writes]
+
+    relu, *negs = (launch for launch in sliced(target, build) if launch.name in {"relu", "neg"})
+    assert written(relu) == ["relu", "concat"]
+    assert [written(neg) for neg in negs] == [["concat"]] * 8
+    # a tensor lies in one place: the second concatenation copies it
+    assert sum(launch.name == "concat part" for launch in sliced(target, build)) == 9
+
+
+def test_a_concatenation_priced_alone_knows_of_no_kernel_before_it(target):
+    b = Builder("alone")
+    b.output(b.concat([b.op("relu", b.input(4, 1024, dtype="bf16")) for _ in range(9)], 0))
+    graph = b.graph()
+    none = FusionPlan(graph=graph, groups=(), strategy="one group")
+    # planners price it so: were it free, nothing would ever be merged with it
+    assert len(group_launches(none, Group(nodes=("concat",)), "inductor", target)) == 9
 
 
 def test_a_gather_reads_only_what_it_names(generated):
