@@ -31,12 +31,12 @@ def written_out(part: Part) -> bool:
 def unrolled_loop(part: Part) -> list[Launch]:
     """Return the kernel of a group whose rows are all written out: one loop over its largest result."""
     graph = part.graph
-    elements = float(max(graph.tensors[name].elements for name in part.outputs))
+    elements = float(max((graph.tensors[name].elements for name in part.outputs), default=1))
     asked = values_asked(part)
     work = Arithmetic(0.0, 0.0, 0.0, 0.0, 0.0)
     for node in part.nodes:
         work = _added(work, _of_thread(part, node, asked))
-    loads = sum(asked[graph.base(name)] for name in dict.fromkeys(part.inputs))
+    loads = sum(asked.get(graph.base(name), 0.0) for name in dict.fromkeys(part.inputs))
     return [loop_over(part, elements, work, loads)]
 
 

@@ -205,6 +205,17 @@ def test_what_is_made_once_per_row_is_not_made_for_each_value_of_it(generated):
     assert dear.slots - cheap.slots == SLOTS["tanh"]
 
 
+def test_what_only_an_empty_op_reads_is_not_loaded(generated):
+    def build(b):
+        total = b.reduce("sum", b.input(12_000, 4, dtype="bf16"))
+        return total, b.op("relu", b.input(0, 4, dtype="bf16"))
+
+    def alone(b):
+        return b.reduce("sum", b.input(12_000, 4, dtype="bf16"))
+
+    assert generated(build)[0].slots - generated(alone)[0].slots <= 1  # an access of no bytes is still an operand
+
+
 def test_rows_of_rows_multiply(generated):
     def build(b):
         x = b.op("exp", b.input(3000, 3, 5, dtype="bf16"))
