@@ -58,7 +58,7 @@ class FusionPlan:
 
     def external_outputs(self, group: Group) -> tuple[str, ...]:
         """Return the tensors of a group that others read or that the graph returns."""
-        own, kept, readers = set(group.nodes), self.graph.kept, self._readers
+        own, kept, readers = set(group.nodes), self.graph.kept, self.readers
         return tuple(
             name
             for node in self.nodes(group)
@@ -72,7 +72,7 @@ class FusionPlan:
         return not any(tensors[name].elements for node in self.nodes(group) for name in node.outputs)
 
     @cached_property
-    def _readers(self) -> dict[str, tuple[str, ...]]:
+    def readers(self) -> dict[str, tuple[str, ...]]:
         """The paid ops that read each tensor, through views too, by name."""
         found: dict[str, list[str]] = {}
         for node in self.graph.paid_nodes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access
 from fusesim.lowering.access import WIDE, accesses, width
+from fusesim.strategies.inductor_loops import LIBRARY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +57,17 @@ LOADED: Final = 8
 
 NAMED: Final = 4
 """Kinds of ops that a kernel's name states before it breaks off."""
+
+ALONE: Final = frozenset(
+    {"sort", "topk", "cumsum", "embedding_bag", "scatter", "opaque", "copy_into", "batch_norm_train"}
+)
+"""Kinds that no generated kernel computes, besides the families of `LIBRARY`."""
+
+COMPUTED: Final = frozenset({"upsample", "pool"})
+"""Kinds of those families that one computes all the same: value by value, places worked out."""
+
+MOST_POOLED: Final = 25
+"""Values of the largest window that is pooled so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +225,17 @@ def window_size(graph: Graph, node: Node) -> float:
     sizes = node.attr("kernel_size", ())
     window = float(math.prod(sizes) or max(x.elements // max(out.elements, 1), 1))
     return window ** max(len(x.shape) - 2, 1) if len(sizes) == 1 else window
+
+
+def library_ops(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
+    """Return the ops of a group that no generated kernel computes."""
+    library = [node for node in nodes if node.family in LIBRARY or node.kind in ALONE]
+    return [node for node in library if not _computed(graph, node)]
+
+
+def _computed(graph: Graph, node: Node) -> bool:
+    """Return whether a library's op is generated all the same."""
+    return node.kind in COMPUTED and (node.kind != "pool" or window_size(graph, node) <= MOST_POOLED)
 
 
 def once_per_row(graph: Graph, node: Node, rows: int) -> bool:

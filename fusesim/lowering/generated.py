@@ -1,27 +1,30 @@
 """Kernels that a compiler generates for a group of ops, as Inductor's Triton code does it.
 
-A pointwise group is one loop (`fusesim.lowering.loops`). A group with reductions goes over rows
-(`fusesim.lowering.row_loops`): up to 1024 values on chip, longer ones once for each reduction that needs the one before
-and once more for what needs the last, reading its operands anew; few long rows in two stages. Library ops are library
-calls. All of it is decided from shapes alone (PyTorch 2.11, Triton 3.6, as launches on an H200 show it).
+A pointwise group is one loop (`fusesim.lowering.loops`), and so is one whose rows have fewer than eight values
+(`fusesim.lowering.unrolled`). A group with other reductions goes over rows (`fusesim.lowering.row_loops`): up to 1024
+values on chip, longer ones once for each reduction that needs the one before and once more for what needs the last,
+reading its operands anew; few long rows in two stages. Library ops are library calls. All of it is decided from shapes
+alone (PyTorch 2.11, Triton 3.6, as launches on an H200 show it).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses
 from fusesim.lowering.conv_order import turned, turned_conv
 from fusesim.lowering.convolutions import INPUT_LAYOUT
-from fusesim.lowering.counting import Part, window_size
+from fusesim.lowering.counting import Part, library_ops
 from fusesim.lowering.eager import eager_launches
-from fusesim.lowering.loops import pieces, pointwise_loop
+from fusesim.lowering.loops import pointwise_loop
 from fusesim.lowering.padded import padded_bias
 from fusesim.lowering.pressure import displaced, pressed
 from fusesim.lowering.row_loops import row_kernels
-from fusesim.strategies.inductor_loops import LIBRARY, MOST_CONCATENATED
+from fusesim.lowering.slices import in_slices, pieces, placed
+from fusesim.lowering.unrolled import unrolled_loop, written_out
+from fusesim.strategies.inductor_loops import LIBRARY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,17 +32,6 @@ if TYPE_CHECKING:
     from fusesim.fusion import FusionPlan, Group
     from fusesim.graph import Graph, Node
     from fusesim.lowering.target import Target
-
-ALONE: Final = frozenset(
-    {"sort", "topk", "cumsum", "embedding_bag", "scatter", "opaque", "copy_into", "batch_norm_train"}
-)
-"""Kinds that no generated kernel computes, besides the families of `LIBRARY`."""
-
-COMPUTED: Final = frozenset({"upsample", "pool"})
-"""Kinds of those families that one computes all the same: value by value, places worked out."""
-
-MOST_POOLED: Final = 25
-"""Values of the largest window that is pooled so."""
 
 
 def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) -> list[Launch]:
@@ -64,20 +56,20 @@ def group_launches(plan: FusionPlan, group: Group, path: str, target: Target) ->
     nodes = tuple(node for node in plan.nodes(group) if any(plan.graph.tensors[n].elements for n in node.outputs))
     if not nodes:
         return []
-    if len(nodes) == 1 and nodes[0].kind == "concat" and len(nodes[0].inputs) > MOST_CONCATENATED:
-        return pieces(plan.graph, nodes[0])
+    if len(nodes) == 1 and in_slices(plan, nodes[0]):
+        return pieces(plan, nodes[0])
     part = Part(plan, group, nodes)
-    library = [node for node in nodes if node.family in LIBRARY or node.kind in ALONE]
-    anchors = [node for node in library if not _computed(plan.graph, node)]
-    if anchors:
+    if anchors := library_ops(plan.graph, nodes):
         return _with_epilogue(part, anchors, target)
-    made = row_kernels(part, int(target.machine.sms)) if part.reductions else pointwise_loop(part, path)
-    return [*_seed(plan, nodes), *pressed(plan.graph, nodes, made, target)]
+    made = pressed(plan.graph, nodes, _computing(part, path, target), target)
+    return [*_seed(plan, nodes), *placed(part, made)]
 
 
-def _computed(graph: Graph, node: Node) -> bool:
-    """Return whether a library's op is generated all the same."""
-    return node.kind in COMPUTED and (node.kind != "pool" or window_size(graph, node) <= MOST_POOLED)
+def _computing(part: Part, path: str, target: Target) -> list[Launch]:
+    """Return the kernels of a group that is computed value by value and row by row."""
+    if not part.reductions:
+        return pointwise_loop(part, path)
+    return unrolled_loop(part) if written_out(part) else row_kernels(part, int(target.machine.sms))
 
 
 def _seed(plan: FusionPlan, nodes: Sequence[Node]) -> list[Launch]:

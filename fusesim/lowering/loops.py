@@ -1,17 +1,18 @@
-"""Generated kernels of pointwise groups: one loop over all values, and copies of many tensors next to each other."""
+"""Generated kernels of pointwise groups: one loop over all values."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fusesim.launches import Access, Launch
-from fusesim.lowering.access import accesses, aligned_strides, ceil, width
+from fusesim.launches import Launch
+from fusesim.lowering.access import aligned_strides, ceil
 from fusesim.lowering.counting import arithmetic, odd_loop
 
 if TYPE_CHECKING:
     from fusesim.graph import Graph, Node
-    from fusesim.lowering.counting import Part
+    from fusesim.lowering.counting import Arithmetic, Part
 
 THREADS: Final = 128
 """Threads of a block of a generated loop."""
@@ -33,11 +34,33 @@ def pointwise_loop(part: Part, path: str) -> list[Launch]:
     graph = part.graph
     elements = float(max(graph.tensors[node.outputs[0]].elements for node in part.nodes))
     known = arithmetic(graph, part.nodes, elements, part.shares)
-    per_block = min(max(elements / 128.0, LEAST_BLOCK), MOST_BLOCK)
-    per_block = float(1 << math.floor(math.log2(per_block)))
-    loop = Launch(
+    loop = loop_over(part, elements, known, float(len(part.reads)), _class(part, path, elements))
+    if path != "cuda":
+        return [loop]
+    serial = known.serial * _values_of_block(elements) / THREADS
+    return [replace(loop, serial=serial, branched=0.0, chain=0.0)]
+
+
+def loop_over(part: Part, elements: float, known: Arithmetic, loads: float, row: str = "") -> Launch:
+    """Return a kernel in which each thread makes some of so many values.
+
+    Parameters
+    ----------
+    part : Part
+        What is computed.
+    elements : float
+        Values that are made.
+    known : Arithmetic
+        What one of them takes.
+    loads : float
+        How many values are loaded for it.
+    row : str
+        The class, if it is not that of plain loops.
+    """
+    per_block = _values_of_block(elements)
+    return Launch(
         name=part.title,
-        row=_class(part, path, elements),
+        row=row or _plain(part, elements),
         nodes=part.names,
         reads=part.reads,
         writes=part.writes,
@@ -45,22 +68,31 @@ def pointwise_loop(part: Part, path: str) -> list[Launch]:
         blocks=max(ceil(elements, per_block), 1.0),
         threads=THREADS,
         resident=16,
-        slots=known.slots + len(part.reads) + len(part.writes),
+        slots=known.slots + loads + len(part.writes),
         special=known.special,
-        serial=known.serial * per_block / THREADS if path == "cuda" else 0.0,
-        branched=known.branched if path != "cuda" else 0.0,
-        chain=per_block / THREADS if path != "cuda" else 0.0,
+        branched=known.branched,
+        chain=per_block / THREADS,
         code=known.slots * per_block / THREADS,
         arithmetic=known.flops,
     )
-    return [loop]
+
+
+def _values_of_block(elements: float) -> float:
+    """Return how many of so many values a block makes."""
+    per_block = min(max(elements / 128.0, LEAST_BLOCK), MOST_BLOCK)
+    return float(1 << math.floor(math.log2(per_block)))
 
 
 def _class(part: Part, path: str, elements: float) -> str:
     """Return the class of a loop: by its widest element, and whether an operand lies the other way round."""
     if any(turned(part.graph, name, part.nodes) for name in part.inputs):
         return f"gen_turned{part.wide}"
-    return "cuda" if path == "cuda" else f"gen_loop{odd_loop(part.graph, part.inputs, elements)}{part.wide}"
+    return "cuda" if path == "cuda" else _plain(part, elements)
+
+
+def _plain(part: Part, elements: float) -> str:
+    """Return the class of a loop whose operands all lie as its results do."""
+    return f"gen_loop{odd_loop(part.graph, part.inputs, elements)}{part.wide}"
 
 
 def turned(graph: Graph, name: str, nodes: tuple[Node, ...]) -> bool:
@@ -80,22 +112,3 @@ def _reads_turned(graph: Graph, name: str, node: Node) -> bool:
     if fast is None or shape[fast] < SECTOR_VALUES:
         return False
     return aligned_strides(tensor, shape)[fast] > 1 and 2 * tensor.distinct > math.prod(shape)
-
-
-def pieces(graph: Graph, node: Node) -> list[Launch]:
-    """Return the kernels that copy many tensors next to each other, one for each."""
-    output = graph.tensors[node.outputs[0]]
-    launches = []
-    for name in node.inputs:
-        tensor = graph.tensors[name]
-        launch = Launch(
-            name="concat part",
-            row=f"gen_loop{width(tensor)}",
-            nodes=(node.name,),
-            reads=accesses(graph, [name]),
-            writes=(Access(output.storage, float(tensor.bytes)),),
-            elements=float(tensor.elements),
-            blocks=max(ceil(tensor.elements, 512.0), 1.0),
-        )
-        launches.append(launch)
-    return launches

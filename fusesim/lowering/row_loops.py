@@ -6,6 +6,7 @@ Triton 3.6, as launches on an H200 show it).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from fusesim.lowering.access import ceil
 from fusesim.lowering.counting import arithmetic, odd_rows
 from fusesim.lowering.passes import JOINED, SHUFFLED, VARIANCES, joining_slots, pass_levels, passes, running_slots
 from fusesim.lowering.row_parts import LOOP_THREADS, TILE, RowShape, over_columns, row_shape, two_stages
+from fusesim.lowering.rows import WARP
 from fusesim.strategies.inductor_loops import splits
 
 if TYPE_CHECKING:
@@ -73,12 +75,21 @@ def _held(part: Part, shape: RowShape) -> Launch:
         steps=ceil(padded * per_block, threads),
         slots=known.slots + len(part.reads) + len(part.writes),
         special=known.special,
-        joined=len(part.reductions) * (SHUFFLED * per_block if many else JOINED),
+        joined=len(part.reductions) * (_shuffled(whole) * per_block if many else JOINED),
         branched=known.branched,
         chain=padded * per_block / threads,
         code=known.slots * padded * per_block / threads,
         arithmetic=known.flops,
     )
+
+
+def _shuffled(whole: float) -> float:
+    """Return what a thread issues to join one row of so many values that a warp holds.
+
+    Rows shorter than a warp lie in it side by side: one shuffle joins all of them, and fewer than five are needed.
+    """
+    lanes = min(whole, WARP)
+    return SHUFFLED * lanes / WARP * math.log2(lanes) / math.log2(WARP)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from fusesim.fusion import FusionPlan, Group
 from fusesim.legality import ordered
 from fusesim.limits import Limits
 from fusesim.resources import resources_of
+from fusesim.strategies.twins import Alike
 from fusesim.templates import shape_of
 from fusesim.textbook_cost import TextbookCost
 
@@ -33,6 +34,7 @@ class Context:
         self.cost = cost
         self.limits = limits if limits is not None else Limits()
         self._prices: dict[int, dict[int, float]] = {}
+        self._alike: dict[int, Alike] = {}
         self._graphs: list[Graph] = []
 
     def prices(self, graph: Graph, topo: Topology) -> Prices:
@@ -40,23 +42,25 @@ class Context:
         if id(graph) not in self._prices:
             self._graphs.append(graph)  # so that its id stays its own
             self._prices[id(graph)] = {}
-        return Prices(graph, topo, self, self._prices[id(graph)])
+            self._alike[id(graph)] = Alike(graph, topo)
+        return Prices(graph, topo, self, (self._prices[id(graph)], self._alike[id(graph)]))
 
 
 class Prices:
     """Prices of groups of one graph, by set of ops; infinite where a set is no kernel."""
 
-    def __init__(self, graph: Graph, topo: Topology, context: Context, known: dict[int, float]) -> None:
+    def __init__(self, graph: Graph, topo: Topology, context: Context, known: tuple[dict[int, float], Alike]) -> None:
         self.graph = graph
         self.topo = topo
         self.context = context
-        self.known = known
+        self.known, self.alike = known
 
     def __call__(self, mask: int) -> float:
         """Return the time of a set of ops as one kernel, convex or not. [s]."""
         price = self.known.get(mask)
         if price is None:
-            price = self.known[mask] = self._price(mask)
+            first = self.alike.first(mask)
+            price = self.known[mask] = self._price(mask) if first == mask else self(first)
         return price
 
     def _price(self, mask: int) -> float:

@@ -2,8 +2,12 @@
 
 import pytest
 
+import fusesim
 from fusesim.builder import Builder
+from fusesim.fusion import FusionPlan, Group
+from fusesim.lowering import lower
 from fusesim.lowering.counting import POSITIVE_ROOT, SECTOR, SLOTS, TAP, arithmetic, needed_shares
+from fusesim.lowering.generated import group_launches
 from fusesim.lowering.passes import (
     DIVIDING,
     JOINED,
@@ -147,6 +151,89 @@ def test_a_held_row_is_padded_to_whole_loads_of_its_threads(generated):
 
 
 @pytest.mark.parametrize(
+    ("columns", "joined"),
+    [
+        (256, 4 * 12),  # four rows to a warp, five shuffles each
+        (32, 32 * 12),
+        (16, 64 * 12 / 2 * 4 / 5),  # two rows lie in a warp side by side, and four shuffles join them
+        (8, 128 * 12 / 4 * 3 / 5),
+    ],
+)
+def test_rows_shorter_than_a_warp_share_its_shuffles(generated, columns, joined):
+    assert generated(centred(12_000, columns))[0].joined == pytest.approx(joined)
+
+
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [(1, "gen_loop16"), (4, "gen_loop16"), (7, "gen_loop16"), (8, "gen_held16")],  # Inductor's threshold is 8
+)
+def test_rows_of_few_values_are_written_out(generated, columns, row):
+    (kernel,) = generated(centred(12_000, columns))
+    assert kernel.row == row
+    assert kernel.elements == 12_000 * columns
+    assert kernel.bytes_read == kernel.bytes_written == 12_000 * columns * 2  # rows meet in the cache
+
+
+def test_all_rows_of_a_group_must_be_short_to_be_written_out(generated):
+    def build(b):
+        x = b.input(3000, 128, 4, dtype="bf16")
+        return b.reduce("sum", b.op("relu", b.reduce("sum", x, [-1], keepdim=False)), [-1])
+
+    assert generated(build)[0].row != "gen_loop16"
+
+
+def test_a_thread_computes_the_whole_row_that_it_needs(generated):
+    (softmax,) = generated(softened(12_000, 4))
+    # a row of 4: loads, subtractions, powers, the maximum and the sum, 4 each; a division and a store
+    each = SLOTS["exp"] + 1 + 1 + 1 + 1
+    assert softmax.slots == pytest.approx(4 * each + SLOTS["div"] + 1, rel=0.1)
+    assert softmax.special == 4 + 2  # powers, and the division
+    assert softmax.joined == 0
+
+
+def test_what_is_made_once_per_row_is_not_made_for_each_value_of_it(generated):
+    def build(dear):
+        def built(b):
+            x = b.input(12_000, 4, dtype="bf16")
+            peak = b.reduce("amax", x, [-1], keepdim=True)
+            return b.reduce("sum", b.op("sub", x, b.op("tanh", peak) if dear else peak), [-1])
+
+        return built
+
+    dear, cheap = generated(build(dear=True))[0], generated(build(dear=False))[0]
+    assert dear.elements == 12_000  # a thread for each sum
+    assert dear.slots - cheap.slots == SLOTS["tanh"]
+
+
+def test_what_only_an_empty_op_reads_is_not_loaded(generated):
+    def build(b):
+        total = b.reduce("sum", b.input(12_000, 4, dtype="bf16"))
+        return total, b.op("relu", b.input(0, 4, dtype="bf16"))
+
+    def alone(b):
+        return b.reduce("sum", b.input(12_000, 4, dtype="bf16"))
+
+    assert generated(build)[0].slots - generated(alone)[0].slots <= 1  # an access of no bytes is still an operand
+
+
+def test_rows_of_rows_multiply(generated):
+    def build(b):
+        x = b.op("exp", b.input(3000, 3, 5, dtype="bf16"))
+        return b.reduce("sum", b.reduce("sum", x, [-1], keepdim=False), [-1])
+
+    (kernel,) = generated(build)
+    assert kernel.elements == 3000
+    assert kernel.special == 3 * 5
+
+
+@pytest.mark.parametrize(("columns", "measured"), [(1, 1.8e-6), (2, 1.6e-6), (4, 1.6e-6)])
+def test_a_softmax_of_tiny_rows_takes_what_it_takes(columns, measured):
+    graph = fusesim.patterns.softmax(4096, columns)
+    found = fusesim.compare(graph, device="h200-sxm", launch="graph", graph_repeats=100)
+    assert found.fused.time == pytest.approx(measured, rel=0.25)  # as held rows 29.9, 16.8 and 7.4 us
+
+
+@pytest.mark.parametrize(
     ("build", "times"),
     [
         (centred(4000, 4096), 2),  # the mean, then x again
@@ -234,6 +321,63 @@ def test_a_concatenation_of_eight_is_one_kernel_of_nine_is_nine(generated):
     made = generated(build(9))
     assert len(made) == 9
     assert all(one.bytes_read == one.bytes_written == 64 * 128 * 2 for one in made)
+
+
+def sliced(target, build):
+    """Return the kernels of a plan in which each op has one of its own."""
+    b = Builder("slices")
+    b.output(build(b))
+    graph = b.graph()
+    groups = tuple(Group(nodes=(node.name,)) for node in graph.paid_nodes)
+    return [launch for _, launch in lower(FusionPlan(graph=graph, groups=groups, strategy="test"), "inductor", target)]
+
+
+@pytest.mark.parametrize("count", [9, 20])
+def test_what_is_computed_is_written_into_its_slice(target, count):
+    def build(b):
+        return b.concat([b.op("relu", b.input(4, 1024, dtype="bf16")) for _ in range(count)], 0)
+
+    made = sliced(target, build)
+    assert len(made) == count  # as an H200 runs
+    assert {access.storage for launch in made for access in launch.writes} == {"concat"}
+    assert sum(launch.bytes_written for launch in made) == count * 4 * 1024 * 2
+
+
+def test_what_is_not_generated_is_copied_into_its_slice(target):
+    def build(b):
+        given, weight = b.input(64, 64, dtype="bf16"), b.input(64, 64, dtype="bf16")
+        twice = b.op("relu", given)
+        return b.concat([given, b.matmul(given, weight), twice, *(b.op("neg", given) for _ in range(6)), twice], 0)
+
+    copies = [launch for launch in sliced(target, build) if launch.name == "concat part"]
+    # the input, the product, and the relu where it is named again
+    assert [access.storage for launch in copies for access in launch.reads] == ["x", "matmul", "relu"]
+
+
+def test_what_others_read_is_written_for_them_too(target):
+    def build(b):
+        x = b.input(64, 64, dtype="bf16")
+        shared = b.op("relu", x)
+        first = b.concat([shared, *(b.op("neg", x) for _ in range(8))], 1)
+        return b.op("add", first, b.concat([shared] * 9, 1))
+
+    def written(launch):
+        return [access.storage for access in launch.writes]
+
+    relu, *negs = (launch for launch in sliced(target, build) if launch.name in {"relu", "neg"})
+    assert written(relu) == ["relu", "concat"]
+    assert [written(neg) for neg in negs] == [["concat"]] * 8
+    # a tensor lies in one place: the second concatenation copies it
+    assert sum(launch.name == "concat part" for launch in sliced(target, build)) == 9
+
+
+def test_a_concatenation_priced_alone_knows_of_no_kernel_before_it(target):
+    b = Builder("alone")
+    b.output(b.concat([b.op("relu", b.input(4, 1024, dtype="bf16")) for _ in range(9)], 0))
+    graph = b.graph()
+    none = FusionPlan(graph=graph, groups=(), strategy="one group")
+    # planners price it so: were it free, nothing would ever be merged with it
+    assert len(group_launches(none, Group(nodes=("concat",)), "inductor", target)) == 9
 
 
 def test_a_gather_reads_only_what_it_names(generated):
