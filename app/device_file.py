@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OWN: Final = "own"
 OWN_SOURCE: Final = {"title": "Set by hand in the workshop", "url": "no address: a figure of your own"}
-_QUANTITY: Final = re.compile(r"\+?([\d.,_]+(?:[eE][+-]?\d+)?)\s*(.*)", re.ASCII)
+_QUANTITY: Final = re.compile(r"\+?([\d.]+(?:[eE][+-]?\d+)?)\s*(.*)", re.ASCII)
 """Every way of writing a number that `units.parse` reads."""
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -65,9 +65,9 @@ def quantity(text: str) -> dict[str, Any]:
     >>> quantity("3.35 TB/s")
     {'value': 3.35, 'unit': 'TB/s'}
     """
-    found = _QUANTITY.fullmatch(text.strip())
+    found = _QUANTITY.fullmatch(units.ungrouped(text.strip(), "write e.g. 3.35 TB/s"))
     try:
-        return {"value": float(found[1].replace(",", "")), "unit": found[2]} if found else {"value": text}
+        return {"value": float(found[1]), "unit": found[2]} if found else {"value": text}
     except ValueError as error:
         raise InputError(f'"{excerpt(text)}" is not a figure with its unit, for example 3.35 TB/s') from error
 

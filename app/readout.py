@@ -33,11 +33,8 @@ BINDS: Final = {
 }
 """What decides a time, in a word or two."""
 
-_LONG: Final = ((1e15, "Ps"), (1e12, "Ts"), (1e9, "Gs"), (1e6, "Ms"), (1e3, "ks"))
-"""Units of times that nobody waits for, the longest first. [s]"""
-
 KILO: Final = 3
-"""Power of ten from which seconds are written with a prefix."""
+"""Power of ten up to which ticks of seconds are written with all digits."""
 
 ALIKE: Final = 0.005
 """Speedups that differ by less read the same."""
@@ -194,16 +191,14 @@ def measured_note(settings: Settings, view: View) -> str:
 
 
 def time(value: object) -> str:
-    """Write a time. [s].
+    """Write a time as the library's sentences beside it do: no kiloseconds. [s].
 
     Examples
     --------
-    >>> time(220.3e-6), time(4776119.4)
-    ('220.3 us', '4.78 Ms')
+    >>> time(220.3e-6), time(41607929.0)
+    ('220.3 us', '4.161e+07 s')
     """
-    seconds = float(value)  # type: ignore[arg-type]
-    prefix, unit = next(((unit, name) for unit, name in _LONG if seconds >= unit), (1.0, "s"))
-    return units.format_quantity(seconds / prefix, units.TIME).replace(" s", f" {unit}")
+    return units.format_quantity(float(value), units.TIME)  # type: ignore[arg-type]
 
 
 def count(value: float) -> str:
@@ -223,12 +218,11 @@ def decade(power: int) -> str:
     Examples
     --------
     >>> decade(-5), decade(0), decade(7)
-    ('10 us', '1 s', '10 Ms')
+    ('10 us', '1 s', '1e+07 s')
     """
-    if power < KILO:
+    if power <= KILO:
         return units.format_exact(float(f"1e{power}"), units.TIME)
-    prefix, unit = next((unit, name) for unit, name in _LONG if 10**power >= unit)
-    return f"{10**power / prefix:.0f} {unit}"
+    return f"{10.0**power:.0e} s"
 
 
 def between(interval: tuple[object, object]) -> str:

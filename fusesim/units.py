@@ -29,6 +29,10 @@ _NOT_IN_A_QUANTITY = re.compile(r"[=:#]|//")
 """QuantiPhy would read a name before the number and a comment after it."""
 _NUMBER = re.compile(r"[-+]?[\d.,_ ]*(?:[eE][-+]?\d+)?\s*")
 """What stands before a unit."""
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}([,_])\d{3}(?:\1\d{3})*(?![\d,_])", re.ASCII)
+"""A number's start in groups of three digits."""
+_POWER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d{1,3})\s*([^\d\s.].*)", re.ASCII)
+"""A number with a power of ten, and its unit."""
 _TWO_DIGITS = 9.995
 """From here two decimals would round to five digits."""
 _LONGEST = 1e7
@@ -100,6 +104,7 @@ def parse(text: str, dimension: Dimension) -> float:
     reader = _Small if dimension.small else _Large
     spelt = str(text).strip().replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u")
     shown, hint = excerpt(text), f'write e.g. "{dimension.example}"'
+    spelt = _written_out(ungrouped(spelt, hint))
     try:
         quantity = reader("" if _NOT_IN_A_QUANTITY.search(spelt) else spelt, binary=dimension.unit.startswith("B"))
     except QuantiPhyError as error:
@@ -112,6 +117,38 @@ def parse(text: str, dimension: Dimension) -> float:
         wrong = f'unit "{written}" is not {dimension.name}' if unit else f'"{shown}" has no unit'
         raise InputError(f"{wrong}; {hint}")
     return value
+
+
+def ungrouped(text: str, hint: str) -> str:
+    """Return a quantity without separators between its thousands.
+
+    Parameters
+    ----------
+    text : str
+        A number, with or without a unit.
+    hint : str
+        What a refusal says to do.
+
+    Raises
+    ------
+    InputError
+        If a separator stands elsewhere: dropping a decimal comma would make 335 of 3,35.
+
+    Examples
+    --------
+    >>> ungrouped("3,350 GB/s", "write 3350 GB/s"), ungrouped("3.35 TB/s", "")
+    ('3350 GB/s', '3.35 TB/s')
+    """
+    bare = _THOUSANDS.sub(lambda found: re.sub("[,_]", "", found[0]), text, count=1)
+    if "," in bare or re.search(r"\d_", bare):
+        raise InputError(f'"{excerpt(text)}" has a separator that groups no thousands (decimals take a point); {hint}')
+    return bare
+
+
+def _written_out(text: str) -> str:
+    """Write a number's power of ten as digits: QuantiPhy reads a power or a prefix, not both."""
+    found = _POWER.fullmatch(text)
+    return f"{Decimal(found[1]):f} {found[2]}" if found else text
 
 
 def parse_elements(text: str, high: int = MAX_ELEMENTS) -> int:

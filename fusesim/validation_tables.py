@@ -28,7 +28,8 @@ def percent(share: float) -> str:
     >>> percent(0.0123), percent(0.456), percent(-0.004)
     ('1.2 %', '46 %', '-0.4 %')
     """
-    return f"{100 * share:.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"  # noqa: PLR2004 - rounds to 10
+    # "z": what rounds to zero has no sign.
+    return f"{100 * share:z.1f} %" if abs(share) < 0.0995 else f"{100 * share:.0f} %"  # noqa: PLR2004 - rounds to 10
 
 
 def grade_table(title: str, grades: Iterable[Grade]) -> Table:

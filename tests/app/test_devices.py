@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import fusesim
 from app import device_page, device_view, ids
 from app.catalogue import shipped
-from app.device_file import changed, to_toml
+from app.device_file import changed, quantity, to_toml
 from app.device_lesson import steps
 from app.pages.devices import devices
 from fusesim.errors import InputError
@@ -89,6 +89,13 @@ def test_a_figure_may_be_written_in_every_way_that_is_read(text):
     assert not any(answer["alerts"].values())
     held = tomllib.loads(answer["verbatim"][device_page.FILE])["memory"]["bandwidth"]
     assert held["value"] * {"TB/s": 1e12, "GB/s": 1e9, "B/s": 1}[held["unit"]] == 6e12
+
+
+def test_a_decimal_comma_is_refused_and_not_dropped():
+    answer = ask("?first=h100-nvl", {"edit:memory.bandwidth": "3,35 TB/s"})
+    assert "a separator that groups no thousands" in answer["alerts"][ids.problem("edits")]
+    with pytest.raises(InputError, match="groups no thousands"):
+        quantity("3,35 TB/s")
 
 
 def test_a_copy_may_leave_figures_out():

@@ -46,6 +46,12 @@ from fusesim.units import (
         ("5.2 Gb/s", PIN_RATE, 5.2e9),
         ("0.25 FLOP/B", INTENSITY, 0.25),
         ("132", COUNT, 132),
+        ("3,350 GB/s", BANDWIDTH, 3.35e12),
+        ("1,234,567.5 B", SIZE, 1234567.5),
+        ("3_350 GB/s", BANDWIDTH, 3.35e12),
+        ("6E3 GB/s", BANDWIDTH, 6e12),  # a power of ten and a prefix
+        ("6e-3 TB/s", BANDWIDTH, 6e9),
+        ("1e3", COUNT, 1000),
     ],
 )
 def test_parse(text, dimension, value):
@@ -82,6 +88,10 @@ def test_decimal_and_binary_prefixes_are_never_confused(power):
         ("4 us us", TIME, '"4 us us" is not a time'),
         ("nan s", TIME, '"nan s" is not finite'),
         ("inf TB/s", BANDWIDTH, '"inf TB/s" is not finite'),
+        ("3,35 TB/s", BANDWIDTH, '"3,35 TB/s" has a separator that groups no thousands'),  # not 335
+        ("3,3500 GB/s", BANDWIDTH, '"3,3500 GB/s" has a separator that groups no thousands'),
+        ("1,234_567 B", SIZE, '"1,234_567 B" has a separator that groups no thousands'),
+        ("3.350,5 GB/s", BANDWIDTH, '"3.350,5 GB/s" has a separator that groups no thousands'),
         ("1e400 s", TIME, '"1e400 s" is not finite'),
         ("launch = 4 us", TIME, '"launch = 4 us" is not a time'),
         ("4 us # measured", TIME, '"4 us # measured" is not a time'),

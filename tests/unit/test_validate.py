@@ -9,6 +9,7 @@ from fusesim.errors import InputError, MeasurementError
 from fusesim.machine import EFFECTS
 from fusesim.measured import Measured
 from fusesim.validate import Comparison
+from fusesim.validation_tables import percent
 
 ROW = Measured(
     source="tiny.json",
@@ -220,3 +221,8 @@ def test_records_are_plain():
 )
 def test_a_case_has_a_name(ops, label):
     assert dataclasses.replace(ROW, ops=ops).label == label
+
+
+@pytest.mark.parametrize("share", [-0.0, -1e-9, -0.0004])
+def test_a_share_that_rounds_to_zero_has_no_sign(share):
+    assert percent(share) == "0.0 %"
