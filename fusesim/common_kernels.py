@@ -88,6 +88,19 @@ def common_of(unfused: PlanRun, fused: PlanRun) -> float:
     return once + common_time(*kernels)
 
 
+def identical(unfused: PlanRun, fused: PlanRun) -> bool:
+    """Return whether two plans are one program: the same kernels in the same order, run in the same way.
+
+    Notes
+    -----
+    Then there is nothing to lie apart: `RESIDUAL` is of the same kernels in two programs.
+    """
+    if unfused.settings != fused.settings:
+        return False
+    one, other = ([(form(each.launch), each.time, each.served) for each in run.kernels_run] for run in (unfused, fused))
+    return one == other
+
+
 def saving_deviation(unfused: Side, fused: Side, common: float, shared: float) -> tuple[float, float]:
     """Return how far a saving may lie below and above its prediction, 90 %. [s].
 

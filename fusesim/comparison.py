@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fusesim.breakeven import break_even, compile_time
-from fusesim.common_kernels import Side, common_of, saving_deviation
+from fusesim.common_kernels import Side, common_of, identical, saving_deviation
 from fusesim.flip import find_flip
 from fusesim.plan_run import PlanRun
 from fusesim.plan_sentences import comparison_sentences
@@ -61,6 +61,8 @@ class Comparison:
         unfused, fused = self.unfused.parts, self.fused.parts
         if not (isinstance(unfused, PlanRun) and isinstance(fused, PlanRun)):
             return self.saving, self.saving
+        if identical(unfused, fused):
+            return 0.0, 0.0
         common = common_of(unfused, fused)
         before, after = (Side(max(run.time - common, 0.0), *run.interval_factors) for run in (unfused, fused))
         below, above = saving_deviation(before, after, common=common, shared=unfused.correlation)
