@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fusesim import units
 from fusesim.decompose import RULES
 from fusesim.explain import BOUND_IN_WORDS
+from fusesim.fitting import sides_too_large, too_large
 from fusesim.plan_losses import losing_kernels, short_blocks, spilled
 from fusesim.plan_run import PlanRun
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from fusesim.comparison import Comparison
     from fusesim.fusion import FusionPlan
+    from fusesim.hardware import HardwareProfile
     from fusesim.plan_run import Kernel
     from fusesim.records import Price
 
@@ -32,7 +34,7 @@ EVEN: Final = 0.01
 """Two times that differ by less than this share of the longer are the same."""
 
 
-def plan_sentences(plan: FusionPlan, price: Price) -> list[str]:
+def plan_sentences(plan: FusionPlan, price: Price, device: HardwareProfile | None = None) -> list[str]:
     """Return what decides the price of one plan, the most important first.
 
     Parameters
@@ -41,6 +43,8 @@ def plan_sentences(plan: FusionPlan, price: Price) -> list[str]:
         The plan.
     price : Price
         Its price, of either model.
+    device : HardwareProfile, optional
+        Where it runs, so that what does not fit its memory is said.
 
     Returns
     -------
@@ -48,6 +52,7 @@ def plan_sentences(plan: FusionPlan, price: Price) -> list[str]:
         Sentences without a full stop.
     """
     return [
+        *([] if device is None else too_large(plan.graph, device, float(price.peak_memory))),
         *binds(price),
         *lacking(price),
         *short(price),
@@ -67,6 +72,7 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
     unfused, fused = comparison.unfused, comparison.fused
     return [
         verdict(comparison),
+        *sides_too_large(comparison.graph, comparison.device, float(unfused.peak_memory), float(fused.peak_memory)),
         *moved(comparison),
         *(f"unfused: {sentence}" for sentence in binds(unfused)),
         *(f"fused: {sentence}" for sentence in binds(fused)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim import units
 from fusesim.explain import BOUND_IN_WORDS
+from fusesim.fitting import sides_too_large
 from fusesim.plan_sentences import call_costs, counted, host_alone, lacking
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def _left(report: Report) -> str:
 def _memory(report: Report) -> list[str]:
     """Say what fusing does to the peak of memory."""
     before, after = (units.format_quantity(size, units.SIZE) for size in report.peak_memory)
-    return [f"peak memory above the inputs is {before} before and {after} after fusing"]
+    room = sides_too_large(report.eager_plan.graph, report.device, *report.peak_memory)
+    return [f"peak memory above the inputs is {before} before and {after} after fusing", *room]
 
 
 def _pays(report: Report) -> list[str]:

@@ -109,7 +109,7 @@ def _print(asked: Asked, graph: Graph, made: FusionPlan, price: Price, wanted: s
     out.print(asked.heading, style="bold", soft_wrap=True)
     shared.print_table(out, plan_report.kernel_table(plan_records.kernel_rows(made, price, asked.device)))
     shared.print_table(out, plan_report.totals_table(price))
-    for sentence in (*plan_sentences(made, price), *_paid(asked, graph, price)):
+    for sentence in (*plan_sentences(made, price, asked.device), *_paid(asked, graph, price)):
         out.print(f"- {sentence}", soft_wrap=True)
     _more(out, asked, made, price, wanted)
 
@@ -221,7 +221,7 @@ def _record(asked: Asked, graph: Graph, made: FusionPlan, price: Price, wanted: 
         **asked.as_price,
         "kernels": plan_records.kernel_rows(made, price, asked.device),
         "price": {key: value for key, value in price.to_dict().items() if key != "per_kernel"},
-        "sentences": plan_sentences(made, price),
+        "sentences": plan_sentences(made, price, asked.device),
         "notes": list(made.notes),
         "bound_on_time": made.bound,
     }
