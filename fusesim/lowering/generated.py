@@ -23,7 +23,7 @@ from fusesim.lowering.padded import padded_bias
 from fusesim.lowering.pressure import displaced, pressed
 from fusesim.lowering.row_loops import row_kernels
 from fusesim.lowering.slices import in_slices, pieces, placed
-from fusesim.lowering.unrolled import unrolled_loop, written_out
+from fusesim.lowering.unrolled import unrolled_loops, written_out
 from fusesim.strategies.inductor_loops import LIBRARY
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _computing(part: Part, path: str, target: Target) -> list[Launch]:
     """Return the kernels of a group that is computed value by value and row by row."""
     if not part.reductions:
         return pointwise_loop(part, path)
-    return unrolled_loop(part) if written_out(part) else row_kernels(part, int(target.machine.sms))
+    return unrolled_loops(part) if written_out(part) else row_kernels(part, int(target.machine.sms))
 
 
 def _seed(plan: FusionPlan, nodes: Sequence[Node]) -> list[Launch]:

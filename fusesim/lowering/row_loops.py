@@ -36,6 +36,9 @@ MANY_ROWS: Final = 512
 SHORT_ROW: Final = 512
 """Longest row of few for which a block of 128 threads suffices."""
 
+FEWEST, WARPS = 8, 32
+"""Fewest rows of several that a warp takes, and blocks of a warp or two that an SM runs at a time."""
+
 MANY_OPERANDS: Final = 10
 """Loads and reductions from which on a loop over many rows gets half of the threads, to leave each more registers."""
 
@@ -49,17 +52,17 @@ def row_kernels(part: Part, sms: int) -> list[Launch]:
     if splits(shape.rows, shape.columns, sms, outer=False) and not any(levels.values()):
         return two_stages(part, shape, sms)
     if shape.columns <= HELD:
-        return [_held(part, shape)]
+        return [_held(part, shape, sms)]
     return [_looped(part, shape, levels, sms)]
 
 
-def _held(part: Part, shape: RowShape) -> Launch:
+def _held(part: Part, shape: RowShape, sms: int) -> Launch:
     """Return the kernel that keeps a row on chip and reads it once."""
     known = arithmetic(part.graph, part.nodes, shape.elements, part.shares, shape.rows)
     many = shape.rows > MANY_ROWS
     whole = float(1 << (shape.columns - 1).bit_length()) if shape.columns > 1 else 1.0
     threads = 32 if many else 128 if shape.columns <= SHORT_ROW else 256
-    per_block = max(HELD / whole, 1.0) if many else 1.0
+    per_block = _rows_held(shape.rows, whole, sms) if many else 1.0
     piece = threads * LOADED_BYTES / (2 if part.wide == "16" else 4)
     padded = min(ceil(shape.columns, piece) * piece, whole)
     return Launch(
@@ -81,6 +84,15 @@ def _held(part: Part, shape: RowShape) -> Launch:
         code=known.slots * padded * per_block / threads,
         arithmetic=known.flops,
     )
+
+
+def _rows_held(rows: float, whole: float, sms: int) -> float:
+    """Return how many rows a warp takes: fewer where all blocks run at once, since the compiler tries several numbers.
+
+    Of Inductor's 1, 8, 32 and 128, rows of 8 to 32 values took 8 where there were 4096, 32 or 128 where 300 000 (H200).
+    """
+    most = max(HELD / whole, 1.0)
+    return min(most, FEWEST) if rows <= FEWEST * WARPS * sms else most
 
 
 def _shuffled(whole: float) -> float:

@@ -2,18 +2,23 @@
 
 Each thread makes one value of the largest result. It loads the rows that this needs and computes what it reads of
 them, a value that several of them need once, whatever the threads beside it compute; their loads meet in the cache, so
-bytes are those of the tensors (PyTorch 2.11, torch/_inductor: ir.py, Reduction.create; config.py).
+bytes are those of the tensors (PyTorch 2.11, torch/_inductor: ir.py, Reduction.create; config.py). Where that would be
+too many loads, a kernel before it makes what is the same for a row, and keeps it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fusesim.launches import Access
 from fusesim.lowering.counting import Arithmetic, arithmetic
 from fusesim.lowering.loops import loop_over
 from fusesim.lowering.row_parts import row_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from fusesim.graph import Graph, Node
     from fusesim.launches import Launch
     from fusesim.lowering.counting import Part
@@ -28,8 +33,92 @@ def written_out(part: Part) -> bool:
     return bool(made) and all(shape.columns < WRITTEN_OUT for shape in made)
 
 
-def unrolled_loop(part: Part) -> list[Launch]:
-    """Return the kernel of a group whose rows are all written out: one loop over its largest result."""
+MOST_LOADED: Final = 4
+"""Inductor's realize_reads_threshold: a value that takes more loads is kept, not computed by each of its readers."""
+
+KEPT: Final = "var_mean"
+"""A kind whose mean is kept in any case (PyTorch 2.11: lowering.py, var_mean_sum_)."""
+
+
+def unrolled_loops(part: Part) -> list[Launch]:
+    """Return the kernels of a group whose rows are all written out: a loop over its largest result, or two.
+
+    Notes
+    -----
+    Rows of five values or more, and of two or more where a variance is taken, have a loop over the rows before it (as
+    an H200 ran 54 programs of rows of 1 to 7 values).
+    """
+    shapes = [row_shape(part.graph, node) for node in part.reductions]
+    longest, rows = max(shape.columns for shape in shapes), max(shape.rows for shape in shapes)
+    wide = any(part.graph.tensors[name].elements > rows for name in part.outputs)
+    moments = longest > 1 and any(node.kind == KEPT for node in part.reductions)
+    if wide and (longest > MOST_LOADED or moments):
+        return _in_two(part, rows, longest)
+    return [_in_one(part)]
+
+
+def _in_two(part: Part, rows: float, columns: float) -> list[Launch]:
+    """Return a loop over rows that keeps what is the same for all of a row, and one over the results that reads it."""
+    graph = part.graph
+    before, after = _ancestors(part, part.reductions), _after(part)
+    kept = (Access(f"{part.names[0]}.kept", 4.0 * rows * sum(len(node.outputs) for node in part.reductions)),)
+    found = _work(part, before, lambda node: columns if _in_rows(graph, node, rows) else 1.0)
+    reads = _read(part, before)
+    first = replace(loop_over(part, rows, found, columns * len(reads)), reads=reads, writes=kept, nodes=_names(before))
+    elements = float(max(graph.tensors[name].elements for name in part.outputs))
+    loop = loop_over(part, elements, _work(part, after, lambda _: 1.0), len(part.inputs) + len(part.reductions))
+    return [first, replace(loop, reads=(*_read(part, after), *kept), nodes=_names(after))]
+
+
+def _names(nodes: Sequence[Node]) -> tuple[str, ...]:
+    """Return the names of ops."""
+    return tuple(node.name for node in nodes)
+
+
+def _in_rows(graph: Graph, node: Node, rows: float) -> bool:
+    """Return whether an op works on each value of a row."""
+    return node.family == "reduction" or max(graph.tensors[name].elements for name in node.outputs) > rows
+
+
+def _ancestors(part: Part, ends: Sequence[Node]) -> tuple[Node, ...]:
+    """Return ops, and what leads to them within the group."""
+    wanted = {name for node in ends for name in node.outputs}
+    found = []
+    for node in reversed(part.nodes):
+        if wanted.intersection(node.outputs):
+            found.append(node)
+            wanted.update(part.graph.base(name) for name in node.inputs)
+    return tuple(reversed(found))
+
+
+def _after(part: Part) -> tuple[Node, ...]:
+    """Return what leads to a group's results, up to its reductions."""
+    wanted = set(part.outputs)
+    found = []
+    for node in reversed(part.nodes):
+        if wanted.intersection(node.outputs) and node.family != "reduction":
+            found.append(node)
+            wanted.update(part.graph.base(name) for name in node.inputs)
+    return tuple(reversed(found))
+
+
+def _read(part: Part, nodes: Sequence[Node]) -> tuple[Access, ...]:
+    """Return what of a group's reads some of its ops make."""
+    named = {part.graph.tensors[name].storage for node in nodes for name in node.inputs}
+    return tuple(access for access in part.reads if access.storage in named)
+
+
+def _work(part: Part, nodes: Sequence[Node], times: Callable[[Node], float]) -> Arithmetic:
+    """Return what a thread issues for ops, each so many times."""
+    total = Arithmetic(0.0, 0.0, 0.0, 0.0, 0.0)
+    for node in nodes:
+        size = max(part.graph.tensors[name].elements for name in (*node.inputs, *node.outputs))
+        total = _added(total, _scaled(arithmetic(part.graph, [node], float(size), part.shares), times(node)))
+    return total
+
+
+def _in_one(part: Part) -> Launch:
+    """Return the one loop over a group's largest result."""
     graph = part.graph
     elements = float(max((graph.tensors[name].elements for name in part.outputs), default=1))
     asked = values_asked(part)
@@ -37,7 +126,7 @@ def unrolled_loop(part: Part) -> list[Launch]:
     for node in part.nodes:
         work = _added(work, _of_thread(part, node, asked))
     loads = sum(asked.get(graph.base(name), 0.0) for name in dict.fromkeys(part.inputs))
-    return [loop_over(part, elements, work, loads)]
+    return loop_over(part, elements, work, loads)
 
 
 def values_asked(part: Part) -> dict[str, float]:
@@ -75,7 +164,11 @@ def _of_thread(part: Part, node: Node, asked: dict[str, float]) -> Arithmetic:
     times = max(asked.get(graph.base(name), 0.0) for name in node.outputs)
     if node.family == "reduction":
         times *= row_shape(graph, node).columns
-    known = arithmetic(graph, [node], float(size), part.shares)
+    return _scaled(arithmetic(graph, [node], float(size), part.shares), times)
+
+
+def _scaled(known: Arithmetic, times: float) -> Arithmetic:
+    """Return what is issued so many times; FLOP are those of the graph all the same."""
     return Arithmetic(
         known.slots * times, known.special * times, known.serial * times, known.branched * times, known.flops
     )

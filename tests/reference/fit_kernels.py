@@ -60,6 +60,7 @@ FITTED = (
     "places",
     "vectors",
     "training",
+    "training_more",
 )
 HELD_OUT = ("own_patterns", "own_patterns_dropped", "random", "own_patterns_first", "random_first")
 """Programs for the intervals. Those of `first` ran on another H200, which took 0.2 us a kernel and 2 % longer."""

@@ -160,18 +160,34 @@ def test_a_held_row_is_padded_to_whole_loads_of_its_threads(generated):
     ],
 )
 def test_rows_shorter_than_a_warp_share_its_shuffles(generated, columns, joined):
-    assert generated(centred(12_000, columns))[0].joined == pytest.approx(joined)
+    assert generated(centred(120_000, columns))[0].joined == pytest.approx(joined)
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(4096, 512), (33_792, 4224), (120_000, 938)])
+def test_rows_spread_over_more_blocks_while_all_of_them_run_at_once(generated, rows, blocks):
+    # 8 rows a block up to 132 SMs x 32 blocks, then as many as fill 1024 values: 128
+    assert generated(centred(rows, 8))[0].blocks == blocks
 
 
 @pytest.mark.parametrize(
     ("columns", "row"),
-    [(1, "gen_loop16"), (4, "gen_loop16"), (7, "gen_loop16"), (8, "gen_held16")],  # Inductor's threshold is 8
+    [(1, "gen_loop16"), (4, "gen_loop16"), (8, "gen_held16")],  # Inductor's threshold is 8
 )
 def test_rows_of_few_values_are_written_out(generated, columns, row):
     (kernel,) = generated(centred(12_000, columns))
     assert kernel.row == row
     assert kernel.elements == 12_000 * columns
     assert kernel.bytes_read == kernel.bytes_written == 12_000 * columns * 2  # rows meet in the cache
+
+
+@pytest.mark.parametrize("columns", [5, 7])
+def test_what_takes_more_than_four_loads_is_kept_by_a_kernel_before(generated, columns):
+    first, second = generated(centred(12_000, columns))
+    assert first.elements == 12_000
+    assert first.bytes_read == 12_000 * columns * 2
+    assert first.bytes_written == 12_000 * 4  # a sum of each row, in fp32
+    assert second.bytes_read == 12_000 * columns * 2 + 12_000 * 4
+    assert second.bytes_written == 12_000 * columns * 2
 
 
 def test_all_rows_of_a_group_must_be_short_to_be_written_out(generated):
