@@ -104,9 +104,20 @@ def source(view: PlanView) -> str:
     names = ", ".join(view.fused.plan.groups[found.group].nodes)
     return (
         f"<p>Kernel {found.group + 1}: {escape(names)}. What is stored to a tensor and loaded again between two ops "
-        "of the unfused program is a variable here.</p>"
+        f"of the unfused program is a variable here.{_other_kernel(view, found.group)}</p>"
         f'<details open><summary>CUDA C++</summary><pre tabindex="0"><code>{escape(found.cuda)}</code></pre></details>'
         f'<details><summary>Triton</summary><pre tabindex="0"><code>{escape(found.triton)}</code></pre></details>'
+    )
+
+
+def _other_kernel(view: PlanView, group: int) -> str:
+    """Say that the source is another kernel than the priced one, where that one alone reads values again."""
+    again, path = view.fused.again(group), view.fused.path
+    if not again or path != "inductor":
+        return ""
+    return (
+        f" The kernel that is priced is another one, that which Inductor generates: it reads {readout.size(again)} "
+        "again, within the kernel and mostly from the cache. This source says itself how often it reads a row."
     )
 
 
@@ -114,4 +125,7 @@ def saved(view: PlanView) -> str:
     """Return what a table's caption says of the edges."""
     paid = sum(use.bytes for use in view.edges if use.state != "saved")
     kept = sum(use.bytes for use in view.edges if use.state == "saved")
-    return f"{readout.size(paid)} paid, {readout.size(kept)} saved; fusing saves {signed(view.saving)} per call."
+    told = f"{readout.size(paid)} paid, {readout.size(kept)} saved; fusing saves {signed(view.saving)} per call."
+    again = view.fused.again()
+    # A saved edge makes no tensor in memory, but the kernel may fetch what it has read once more.
+    return f"{told} On top, kernels read {readout.size(again)} again within themselves." if again else told

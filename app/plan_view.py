@@ -83,6 +83,11 @@ class Side:
     memory: Timeline
     spans: tuple[Span, ...]
 
+    def again(self, group: int | None = None) -> float:
+        """Return what the kernels of a group, or all, read again within themselves; none in the textbook. [B]."""
+        ran = getattr(self.price.parts, "kernels_run", ())
+        return float(sum(one.launch.again for one in ran if group in {None, one.group}))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:

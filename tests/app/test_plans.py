@@ -11,7 +11,7 @@ import fusesim
 from app import ids, plan_form, plan_tables
 from app.catalogue import shipped
 from app.pages.plans import plans
-from app.plan_answers import DRAWING, MEMORY, TIMELINE
+from app.plan_answers import DRAWING, MEMORY, REASONS, TIMELINE
 from app.plan_lesson import steps
 from app.plan_view import edited, look, source_of
 from fusesim import patterns, units
@@ -187,6 +187,29 @@ def test_every_step_of_the_lesson_is_a_view():
 def test_source_is_written_for_what_can_be_read():
     assert "relu" in source_of(fusesim.plan(patterns.bias_relu(), "inductor")).cuda
     assert source_of(fusesim.plan(patterns.rmsnorm(), "eager")) is None
+
+
+def test_source_that_is_not_the_priced_kernel_says_so():
+    query = "?pattern=rmsnorm&strategy=inductor"
+    told = ask(query)
+    assert any("reads 67.1 MB again" in line for line in re.findall("<li>(.*?)</li>", told["parts"][REASONS]))
+    assert told["texts"][plan_tables.EDGES_NOTE].endswith("On top, kernels read 67.1 MB again within themselves.")
+    source = ask(query, more=1)["parts"][plan_tables.SOURCE]
+    assert "memory is read once" in source
+    assert "The kernel that is priced is another one" in source
+    assert "it reads 67.1 MB again" in source
+
+
+def test_source_of_a_kernel_that_reads_once_claims_no_other():
+    query = "?pattern=bias_relu&strategy=inductor"
+    assert "another one" not in ask(query, more=1)["parts"][plan_tables.SOURCE]
+    assert "On top" not in ask(query)["texts"][plan_tables.EDGES_NOTE]
+
+
+def test_a_plan_that_does_not_fit_is_told():
+    told = ask("?pattern=bias_relu&rows=2097152&cols=131072")["parts"][REASONS]
+    assert told.count("ill fit") == 1
+    assert "more than the 141.0 GB of h200-sxm" in told
 
 
 def test_the_drawing_escapes_and_names_what_can_be_picked():
