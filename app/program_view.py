@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fusesim.errors import InputError, excerpt
+from fusesim.errors import GraphError, InputError, excerpt
 from fusesim.frontends.onnx import from_onnx
 from fusesim.frontends.trace import Trace, read_trace
 from fusesim.inputs import choice
@@ -139,10 +139,12 @@ def program_of(upload: Upload, sizes: tuple[tuple[str, int], ...] = ()) -> Trace
         if upload.kind == "onnx":
             found: Trace | Graph = from_onnx(upload.content, sizes=dict(sizes))
         else:
-            found = read_trace(io.BytesIO(upload.content))
-    except InputError as error:
-        said = re.sub("^(trace|model):", f"{upload.name}:", str(error))
-        raise InputError(re.sub("give sizes=.*", "write it as a named dimension, such as batch=8", said)) from error
+            stream = io.BytesIO(upload.content)
+            stream.name = upload.name
+            found = read_trace(stream)
+    except (InputError, GraphError) as error:
+        said = _by_name(upload, str(error))
+        raise type(error)(re.sub("give sizes=.*", "write it as a named dimension, such as batch=8", said)) from error
     except (RecursionError, MemoryError) as error:
         raise InputError(f"{upload.name} is nested or listed too deeply to be read") from error
     graph = found.graph if isinstance(found, Trace) else found
@@ -155,6 +157,11 @@ def program_of(upload: Upload, sizes: tuple[tuple[str, int], ...] = ()) -> Trace
             "or layers, or read it on your own machine"
         )
     return found
+
+
+def _by_name(upload: Upload, said: str) -> str:
+    """Let a sentence about a model begin with the file's name: the reader is given bytes alone."""
+    return f"{upload.name}{said.removeprefix('model')}" if said.startswith(("model ", "model:")) else said
 
 
 def look(program: Trace | Graph, name: str, values: Values, catalogue: Catalogue) -> ProgramView:

@@ -74,9 +74,9 @@ def _loaded(onnx: Any, file: Any) -> tuple[Any, str]:
     try:
         model = onnx.load_model_from_string(content)
     except Exception as error:
-        raise InputError(f"{name}: is no ONNX model ({type(error).__name__})") from error
+        raise InputError(f"{name} is no ONNX model ({type(error).__name__})") from error
     if not model.graph.node:
-        raise InputError(f"{name}: is no ONNX model: it has no operators")
+        raise InputError(f"{name} is no ONNX model: it has no operators")
     return model, PurePath(name).stem
 
 
@@ -131,7 +131,7 @@ def _prepared(onnx: Any, model: Any, name: str) -> Any:
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception as error:
         reason = str(error).strip().splitlines()
-        raise GraphError(f"{name}: is no valid ONNX model: {excerpt(reason[0] if reason else error, 160)}") from error
+        raise GraphError(f"{name} is no valid ONNX model: {excerpt(reason[0] if reason else error, 160)}") from error
 
 
 def _read(onnx: Any, model: Any, name: str) -> Graph:

@@ -126,7 +126,7 @@ def read_trace(file: str | os.PathLike[str] | BinaryIO, *, progress: Callable[[i
     InputError
         If the file cannot be read or is no trace.
     """
-    name = PurePath(os.fspath(file)).name if isinstance(file, str | os.PathLike) else "trace"
+    name = PurePath(os.fspath(file)).name if isinstance(file, str | os.PathLike) else _name_of(file)
     source, reader, found = Source(excerpt(name)), Reader(), _Collected()
     for event in events_of(file, source, progress):
         _keep(reader.record(event), found)
@@ -137,6 +137,12 @@ def read_trace(file: str | os.PathLike[str] | BinaryIO, *, progress: Callable[[i
     if source.cut:
         found.notes.append(f"the trace is not whole: {source.cut}; what stood behind is missing")
     return _trace(source, reader, found)
+
+
+def _name_of(file: BinaryIO) -> str:
+    """Return what an open file says that it is called; one in memory may say nothing, a descriptor is a number."""
+    name = getattr(file, "name", None)
+    return PurePath(name).name if isinstance(name, str) and name else "trace"
 
 
 def _keep(record: Op | Launch | Call | None, found: _Collected) -> None:
@@ -167,7 +173,7 @@ def _check(source: Source, reader: Reader, found: _Collected) -> None:
     """Refuse files without any event of a profiler."""
     if source.listed == "nodes":
         raise InputError(
-            f"{source.name}: is an execution trace (it lists nodes), which fusesim does not read; export a profiler "
+            f"{source.name} is an execution trace (it lists nodes), which fusesim does not read; export a profiler "
             "trace with torch.profiler.profile(record_shapes=True) and export_chrome_trace"
         )
     if found.ops or found.launches:
@@ -178,7 +184,7 @@ def _check(source: Source, reader: Reader, found: _Collected) -> None:
         why = f"it holds no events{' (' + source.cut + ')' if source.cut else ''}"
     else:
         why = f"none of its {reader.seen} events is an op of PyTorch or a kernel"
-    raise InputError(f"{source.name}: has nothing to read: {why}; record with torch.profiler, with CUDA activities")
+    raise InputError(f"{source.name} has nothing to read: {why}; record with torch.profiler, with CUDA activities")
 
 
 def _trace(source: Source, reader: Reader, found: _Collected) -> Trace:

@@ -91,7 +91,7 @@ def _texts(handle: BinaryIO, size: int, source: Source, progress: Callable[[int,
     except OSError as error:
         raise InputError(f"{source.name}: cannot be read: {excerpt(error.strerror or str(error))}") from error
     if not start:
-        raise InputError(f"{source.name}: the file is empty (0 bytes); export the trace again")
+        raise InputError(f"{source.name} is empty (0 bytes); export the trace again")
     raw = _Joined(start, handle)
     packed = start == b"\x1f\x8b"
     reader = _Unpacked(raw) if packed else raw
@@ -154,15 +154,15 @@ class _Unpacked:
 def _check_encoding(data: bytes, name: str) -> None:
     """Refuse what is no UTF-8 text."""
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"\x00" in data[:64]:
-        raise InputError(f"{name}: is no UTF-8 text (UTF-16, or binary); fusesim reads profiler traces in JSON")
+        raise InputError(f"{name} is no UTF-8 text (UTF-16, or binary); fusesim reads profiler traces in JSON")
 
 
 def _check_size(total: int, packed: int, name: str) -> None:
     """Refuse files that unpack to more than any trace."""
     if total > FREE_TEXT and total > MOST_RATIO * packed:
-        raise InputError(f"{name}: unpacks to more than {MOST_RATIO} times its size, as no trace does")
+        raise InputError(f"{name} unpacks to more than {MOST_RATIO} times its size, as no trace does")
     if total > MOST_TEXT:
-        raise InputError(f"{name}: is longer than {MOST_TEXT >> 30} GiB unpacked; record fewer steps")
+        raise InputError(f"{name} is longer than {MOST_TEXT >> 30} GiB unpacked; record fewer steps")
 
 
 class _Scanner:
@@ -279,7 +279,7 @@ class _Scanner:
             return
         if self._source.cut or self._source.header:
             raise self._foreign("it breaks off before its first event") from error
-        raise self._foreign(excerpt(error)) from error
+        raise self._foreign("its JSON is broken or cut off") from error
 
     def _foreign(self, why: str) -> InputError:
         """Return the error for a file that holds no events."""

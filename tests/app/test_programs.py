@@ -115,6 +115,27 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(client, caplog, case):
     assert hand_in(client, "a.json.gz", BLOCK).status_code == 200  # the server is unharmed
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "problem"),
+    [
+        ("ev.json", b'{"a": 1}', "ev.json is no profiler trace: it has no traceEvents; "),
+        ("ev.json", b'{"a" 1}', "ev.json is no profiler trace: an object in it has no keys; "),
+        ("ev.json", b'{"a": nothing}', "ev.json is no profiler trace: its JSON is broken or cut off; "),
+        ("ev.json", b'{"a": 1, "b": "', "ev.json is no profiler trace: it breaks off before its first event; "),
+        ("ev.json", b'{"traceEvents": []}', "ev.json has nothing to read: it holds no events; "),
+        ("ev.json", b'{"nodes": [1]}', "ev.json is an execution trace"),
+        ("trace.json", b'{"a": 1}', "trace.json is no profiler trace"),
+        ("m.onnx", b"\x00\x01junk", "m.onnx is no ONNX model"),
+    ],
+)
+def test_a_refusal_begins_with_the_files_name(client, name, body, problem):
+    if name.endswith(".onnx"):
+        pytest.importorskip("onnx")
+    said = hand_in(client, name, body).json["problem"]
+    assert said.startswith(problem)
+    assert "line 1 column" not in said
+
+
 def test_a_model_is_ranked_at_the_sizes_that_it_is_given(client):
     onnx = pytest.importorskip("onnx")
     make = onnx.helper

@@ -368,6 +368,15 @@ def test_a_foreign_file_is_one_sentence(case):
     assert len(str(caught.value)) < 400
 
 
+def test_an_open_file_is_called_by_its_name(tmp_path):
+    path = tmp_path / "ev.json"
+    path.write_text('{"a": 1}')
+    with path.open("rb") as file, pytest.raises(InputError, match=r"^ev\.json is no profiler trace"):
+        read_trace(file)
+    with pytest.raises(InputError, match=r"^trace is no profiler trace"):
+        read_trace(as_file(b'{"a": 1}'))
+
+
 def test_a_missing_file_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"gone\.json: cannot be read"):
         from_trace(tmp_path / "gone.json")
