@@ -30,6 +30,13 @@ return document.body.dataset.answered && [...document.querySelectorAll('figure.c
     .every((chart) => chart.querySelector('.js-plotly-plot .main-svg'));
 """
 
+SHOWN = """
+const style = document.createElement('style');
+style.textContent = '* { content-visibility: visible !important; }';
+document.head.append(style);
+"""
+"""Browsers leave unpainted what lies below the window, which a picture of the whole page holds too."""
+
 
 def take(browser: webdriver.Chrome, address: str, *, width: int, height: int, theme: str = "light", media: str = ""):
     """Open a page, wait for its charts and for what comes later, and return the picture; 0 is as high as the page."""
@@ -38,6 +45,7 @@ def take(browser: webdriver.Chrome, address: str, *, width: int, height: int, th
     features = [{"name": "prefers-color-scheme", "value": theme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
     browser.get(address)
+    browser.execute_script(SHOWN)
     WebDriverWait(browser, 20).until(lambda opened: opened.execute_script(DRAWN))
     time.sleep(2)
     tall = height or browser.execute_script("return document.documentElement.scrollHeight")

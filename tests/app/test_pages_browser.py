@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import statistics
 import time
 from importlib import resources
@@ -342,3 +343,13 @@ def test_a_chart_is_saved_as_a_drawing(page):
     page.click("figure.timeline-chart .save button:nth-child(2)")
     page.until(lambda: page.script("return window.kept.length") == 1)
     assert page.script("return window.kept[0].format") == "svg"
+
+
+@pytest.mark.parametrize("path", ["accuracy/", "plans/"])
+def test_a_picture_of_a_page_has_all_of_it_painted(page, path):
+    page.open(path)
+    selected = "[...document.querySelectorAll('*')].filter((each) => getComputedStyle(each)"
+    hidden = f"return {selected}.contentVisibility !== 'visible').length"
+    assert page.script(hidden) > 0
+    page.script(runpy.run_path(str(Path(__file__).with_name("screenshot.py")))["SHOWN"])
+    assert page.script(hidden) == 0
