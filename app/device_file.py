@@ -134,5 +134,7 @@ def _told(error: ValidationError) -> str:
     """Say in one sentence what is wrong with a device."""
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"]))
+    if first["type"] == "missing":
+        return f"{where} is missing: a device needs it; give the figure or take the change back"
     what = str(first["msg"]).removeprefix("Value error, ")
     return f"the copy contradicts itself: {f'{where}: ' if where else ''}{excerpt(what, 200)}; change what it names too"

@@ -15,6 +15,7 @@ from fusesim.errors import FusesimError, InputError, excerpt, unknown_name
 
 from . import ids
 from .controls import short_text
+from .typeset import begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -155,7 +156,7 @@ class Form:
 
 def sentence(text: str) -> str:
     """Begin and end a text like a sentence."""
-    return stopped(text[:1].upper() + text[1:])
+    return stopped(begun(text))
 
 
 def stopped(text: str) -> str:

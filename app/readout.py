@@ -14,6 +14,7 @@ from . import effects, ids
 from .chain_text import MAX_OPS
 from .measured import GPU
 from .settings import ROTATING
+from .typeset import begun
 
 if TYPE_CHECKING:
     from fusesim.records import Price
@@ -89,7 +90,7 @@ def reasons(view: View) -> list[str]:
     else:
         told = price.explain()
     told = [*told, *_gained(view), *_costly(view), *_stops(view)]
-    return [f"{reason[0].upper()}{reason[1:]}." for reason in told]
+    return [f"{begun(reason)}." for reason in told]
 
 
 def _gained(view: View) -> list[str]:

@@ -1,4 +1,4 @@
-"""How figures are set on a page: figures and their units stay in one line, and a microsecond has its sign."""
+"""How text is set on a page: figures and their units in one line, microseconds with their sign, sentences begun."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ _SPACE: Final = "\N{NO-BREAK SPACE}"
 _MICRO: Final = re.compile(r" us(?<=\d us)\b")
 _UNIT: Final = re.compile(r" (?<=\d )(?=\d{3}(?!\d)|(?:[kMGTPE]?i?B|[mnk]?s|%)(?![A-Za-z]))(?![^<>]{0,400}>)")
 """A space inside a figure, but for the numbers of a drawing, which stand inside a tag."""
+_CODE: Final = re.compile(r"[\w-]*[\w](?:_|[.](?=\w)|-?\d)")
+"""A first word that is a name in code, of a file or of a device: such as mul_1, sm.blocks, a.json or h200-sxm."""
+
+
+def begun(text: str) -> str:
+    """Begin a text like a sentence; a name in code stays as it is written.
+
+    Examples
+    --------
+    >>> begun("fusing saves"), begun("sm.fp64_per_clock: no unit"), begun("mul_1 is")
+    ('Fusing saves', 'sm.fp64_per_clock: no unit', 'mul_1 is')
+    """
+    return text if _CODE.match(text) else f"{text[:1].upper()}{text[1:]}"
 
 
 def typeset(text: str) -> str:

@@ -101,8 +101,19 @@ def test_a_decimal_comma_is_refused_and_not_dropped():
 def test_a_copy_may_leave_figures_out():
     profile = changed(fusesim.device("h200-sxm"), {"cache.l2": ""}, "Without")
     assert profile.cache.l2 is None
-    with pytest.raises(InputError, match="contradicts itself"):
+
+
+def test_a_required_figure_that_is_cleared_is_missing():
+    with pytest.raises(InputError, match=r"^memory\.bandwidth is missing: a device needs it"):
         changed(fusesim.device("h200-sxm"), {"memory.bandwidth": ""}, "Without")
+    said = ask("?first=l4", {"edit:memory.bandwidth": ""})["alerts"][ids.problem("edits")]
+    assert said.startswith("memory.bandwidth is missing")  # a name in code is no capitalised word
+
+
+def test_a_figure_without_its_unit_is_told_by_its_name_as_it_is_written():
+    said = ask("?first=h200-sxm", {"edit:sm.fp64_per_clock": "5 GB/s"})["alerts"][ids.problem("edits")]
+    assert "Sm." not in said
+    assert said.endswith((".", "?"))
 
 
 def test_ratios_are_to_the_first_device():
