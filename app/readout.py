@@ -34,8 +34,11 @@ BINDS: Final = {
 }
 """What decides a time, in a word or two."""
 
+_LONG: Final = ((1e15, "Ps"), (1e12, "Ts"), (1e9, "Gs"), (1e6, "Ms"), (1e3, "ks"))
+"""Units of times that nobody waits for, the longest first. [s]"""
+
 KILO: Final = 3
-"""Power of ten up to which ticks of seconds are written with all digits."""
+"""Power of ten from which seconds are written with a prefix."""
 
 ALIKE: Final = 0.005
 """Speedups that differ by less read the same."""
@@ -192,14 +195,16 @@ def measured_note(settings: Settings, view: View) -> str:
 
 
 def time(value: object) -> str:
-    """Write a time as the library's sentences beside it do: no kiloseconds. [s].
+    """Write a time. [s].
 
     Examples
     --------
-    >>> time(220.3e-6), time(41607929.0)
-    ('220.3 us', '4.161e+07 s')
+    >>> time(220.3e-6), time(4776119.4)
+    ('220.3 us', '4.78 Ms')
     """
-    return units.format_quantity(float(value), units.TIME)  # type: ignore[arg-type]
+    seconds = float(value)  # type: ignore[arg-type]
+    prefix, unit = next(((unit, name) for unit, name in _LONG if seconds >= unit), (1.0, "s"))
+    return units.format_quantity(seconds / prefix, units.TIME).replace(" s", f" {unit}")
 
 
 def count(value: float) -> str:
@@ -219,11 +224,12 @@ def decade(power: int) -> str:
     Examples
     --------
     >>> decade(-5), decade(0), decade(7)
-    ('10 us', '1 s', '1e+07 s')
+    ('10 us', '1 s', '10 Ms')
     """
-    if power <= KILO:
+    if power < KILO:
         return units.format_exact(float(f"1e{power}"), units.TIME)
-    return f"{10.0**power:.0e} s"
+    prefix, unit = next((unit, name) for unit, name in _LONG if 10**power >= unit)
+    return f"{10**power / prefix:.0f} {unit}"
 
 
 def between(interval: tuple[object, object]) -> str:

@@ -119,7 +119,7 @@ def saving_deviation(unfused: Side, fused: Side, common: float, shared: float) -
 
     Examples
     --------
-    >>> saving_deviation(Side(30.0, 0.9, 1.2), Side(20.0, 0.8, 1.2), common=0.0, shared=0.0)[0]
+    >>> round(saving_deviation(Side(30.0, 0.9, 1.2), Side(20.0, 0.8, 1.2), common=0.0, shared=0.0)[0], 9)
     5.0
     """
     rest = RESIDUAL * common
