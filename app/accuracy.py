@@ -6,12 +6,11 @@ import html
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-import plotly.io  # type: ignore[import-untyped, unused-ignore]
-
 from fusesim import validate, validation_tables
 from fusesim.validate import REGIMES
 
 from . import figures, palette
+from .html_parts import chart, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -74,9 +73,9 @@ def accuracy_html(heading: str, found: Comparisons, steps: Sequence[Ablation] = 
     str
         A whole HTML document with Plotly inside, about 5 MB; it asks nothing of any host.
     """
-    parts = [_embed(scatter(found.times), library=True), _embed(residuals("Times", found.times), library=False)]
+    parts = [chart(scatter(found.times), library=True), chart(residuals("Times", found.times), library=False)]
     if found.savings:
-        parts.append(_embed(residuals("Savings", found.savings), library=False))
+        parts.append(chart(residuals("Savings", found.savings), library=False))
     for title, members in (("Times", found.times), ("Savings", found.savings)):
         if members:
             parts += [_grades(title, validate.grades(members)), _worst(title, validate.worst(members, 10))]
@@ -144,42 +143,15 @@ def _marks(found: Iterable[Comparison], place: Any) -> list[figures.Figure]:
 
 def _grades(title: str, grades: Iterable[Grade]) -> str:
     rows = [[each.path, each.mode, each.regime, *validation_tables.grade_cells(each)] for each in grades]
-    return _table(title, [*validation_tables.GROUP_HEADINGS, *validation_tables.GRADE_HEADINGS], rows, words=3)
+    return table(title, [*validation_tables.GROUP_HEADINGS, *validation_tables.GRADE_HEADINGS], rows, words=range(3))
 
 
 def _worst(title: str, found: Iterable[Comparison]) -> str:
     rows = [validation_tables.worst_cells(each) for each in found]
-    return _table(f"Worst {title.lower()}", validation_tables.WORST_HEADINGS, rows, words=2)
+    return table(f"Worst {title.lower()}", validation_tables.WORST_HEADINGS, rows, words=range(2))
 
 
 def _steps(steps: Iterable[Ablation]) -> str:
     rows = [[step.step, *validation_tables.ablation_cells(step)] for step in steps]
     title = "Effects; parameters are those of the full model, not fitted again"
-    return _table(title, validation_tables.ABLATION_HEADINGS, rows, words=1)
-
-
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, words: int) -> str:
-    """Return a table; its first columns are words, the others figures."""
-
-    def line(tag: str, cells: Sequence[str]) -> str:
-        marked = (
-            f"<{tag}{' class=word' if index < words else ''}>{html.escape(cell)}</{tag}>"
-            for index, cell in enumerate(cells)
-        )
-        return f"<tr>{''.join(marked)}</tr>"
-
-    body = "\n".join([line("th", headings), *(line("td", row) for row in rows)])
-    return f'<h2>{html.escape(title)}</h2>\n<div class="table"><table>\n{body}\n</table></div>'
-
-
-def _embed(figure: figures.Figure, *, library: bool) -> str:
-    """Return a chart as a part of the page, with Plotly before the first one."""
-    chart = plotly.io.to_html(
-        figure,
-        config=figures.CONFIG,
-        include_plotlyjs=library,
-        full_html=False,
-        default_height="100%",
-        validate=False,
-    )
-    return f'<div class="chart">{chart}</div>'
+    return table(title, validation_tables.ABLATION_HEADINGS, rows, words=range(1))

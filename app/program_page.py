@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any, Final
-
-import plotly.io  # type: ignore[import-untyped, unused-ignore]
+from typing import TYPE_CHECKING, Final
 
 from fusesim import ranking_tables, units
 from fusesim.explain import BOUND_IN_WORDS
 from fusesim.ranked import run_of
 
 from . import figures, palette
+from .html_parts import chart, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from fusesim.plan_run import Kernel, PlanRun
     from fusesim.ranking import Report
@@ -67,15 +66,15 @@ def report_html(report: Report) -> str:
     said = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in report.explain())
     parts = [
         f"<ul>{said}</ul>",
-        _table("The step", ranking_tables.STEP_HEADINGS, ranking_tables.step_cells(report), words=(0,)),
-        _embed(timeline(runs, report.measured.spans if report.measured else ()), "20rem", library=True),
-        _embed(roofline(report, runs), "32rem", library=False),
+        table("The step", ranking_tables.STEP_HEADINGS, ranking_tables.step_cells(report), words=(0,)),
+        chart(timeline(runs, report.measured.spans if report.measured else ()), "20rem", library=True),
+        chart(roofline(report, runs), "32rem", library=False),
         _ranking(report),
     ]
     if report.measured is not None and report.measured.ops:
         rows = ranking_tables.achieved_cells(report.measured.ops[:MOST_ROWS])
         title = "Measured kernels, by what there is to win"
-        parts.append(_table(title, ranking_tables.ACHIEVED_HEADINGS, rows, words=(0, 1, 7)))
+        parts.append(table(title, ranking_tables.ACHIEVED_HEADINGS, rows, words=(0, 1, 7)))
     title = html.escape(f"{report.name} on {report.device.name}")
     return _PAGE.format(title=title, palette=palette.style_sheet(), body="\n".join(parts))
 
@@ -203,34 +202,7 @@ def _ranking(report: Report) -> str:
     if not report.fusions:
         return "<p>Nothing is left to fuse.</p>"
     rows = ranking_tables.fusion_cells(report.fusions[:MOST_ROWS])
-    return _table("Fusions, by what they save of a step", ranking_tables.FUSION_HEADINGS, rows, words=(1, 10))
-
-
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, words: Sequence[int]) -> str:
-    """Return a table; the columns in `words` are words, the others figures."""
-
-    def line(tag: str, cells: Sequence[str]) -> str:
-        marked = (
-            f"<{tag}{' class=word' if place in words else ''}>{html.escape(cell)}</{tag}>"
-            for place, cell in enumerate(cells)
-        )
-        return f"<tr>{''.join(marked)}</tr>"
-
-    body = "\n".join([line("th", headings), *(line("td", row) for row in rows)])
-    return f'<h2>{html.escape(title)}</h2>\n<div class="table"><table>\n{body}\n</table></div>'
-
-
-def _embed(figure: figures.Figure, height: str, *, library: bool) -> str:
-    """Return a chart as a part of the page, with Plotly before the first one."""
-    chart: Any = plotly.io.to_html(
-        figure,
-        config=figures.CONFIG,
-        include_plotlyjs=library,
-        full_html=False,
-        default_height="100%",
-        validate=False,
-    )
-    return f'<div class="chart" style="height: {height}">{chart}</div>'
+    return table("Fusions, by what they save of a step", ranking_tables.FUSION_HEADINGS, rows, words=(1, 10))
 
 
 def _time(value: float) -> str:
