@@ -34,6 +34,11 @@ def width(*tensors: Tensor) -> str:
     return "16" if max((t.itemsize for t in tensors), default=WIDE) < WIDE else "32"
 
 
+def channels_last(tensor: Tensor) -> bool:
+    """Return whether the channels of a picture, its second dimension, lie next to each other."""
+    return len(tensor.strides) > 1 and tensor.strides[1] == 1 and tensor.shape[1] > 1
+
+
 def aligned_strides(tensor: Tensor, shape: Shape) -> Shape:
     """Return an operand's strides in the shape that it broadcasts to, 0 where it does; of more dimensions, the last."""
     lead = len(shape) - len(tensor.shape)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fusesim.launches import Access, Launch
-from fusesim.lowering.access import WIDE, accesses, ceil, width
+from fusesim.lowering.access import WIDE, accesses, ceil, channels_last, width
 from fusesim.lowering.rows import MEETING_TRIPS, THREADS, WARP, above, below
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _in_library(x: Tensor) -> bool:
 
 def _last(x: Tensor) -> bool:
     """Return whether channels lie next to each other, and the kernel goes by that."""
-    return not _in_library(x) and len(x.strides) > 1 and x.strides[1] == 1 and x.shape[1] > 1
+    return not _in_library(x) and channels_last(x)
 
 
 def _summed(

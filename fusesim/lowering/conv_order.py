@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
-from fusesim.lowering.access import ceil, width
+from fusesim.lowering.access import ceil, channels_last, width
 from fusesim.lowering.convolutions import bias_kernels, kernels_in_order
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def turned(graph: Graph, node: Node) -> bool:
     if node.kind != "conv":
         return False
     x, w = (graph.tensors[name] for name in node.inputs[:2])
-    if len(x.shape) != PICTURE or _last(x) or (_last(w) and _window(w) > 1):
+    if len(x.shape) != PICTURE or channels_last(x) or (channels_last(w) and _window(w) > 1):
         return False
     convs = [each for each in graph.nodes if each.kind == "conv"]
     grouped = sum(graph.flops(each) for each in convs if _grouped(graph, each))
@@ -45,11 +45,6 @@ def turned(graph: Graph, node: Node) -> bool:
 def _grouped(graph: Graph, node: Node) -> bool:
     """Return whether a convolution has groups of several channels."""
     return int(node.attr("groups", 1)) > 1 and graph.tensors[node.inputs[1]].shape[1] > 1
-
-
-def _last(tensor: Tensor) -> bool:
-    """Return whether channels lie next to each other."""
-    return tensor.strides[1] == 1 and tensor.shape[1] > 1
 
 
 def _window(weight: Tensor) -> int:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fusesim.launches import Launch
-from fusesim.lowering.access import WIDE, accesses, ceil, width
+from fusesim.lowering.access import WIDE, accesses, ceil, channels_last, width
 from fusesim.lowering.channels import LOADED, around, narrow, narrowed, widened
 from fusesim.lowering.library import MANY_ROUNDS, products
 from fusesim.lowering.rows import memset
-from fusesim.lowering.strided import NARROW_BLOCK, WIDE_BLOCK, copied, strided_row
+from fusesim.lowering.strided import copied, strided_blocks, strided_row
 from fusesim.products import Product, Tiling, step_time
 from fusesim.strided import common_strides_like
 
@@ -74,9 +74,9 @@ def conv(graph: Graph, node: Node, target: Target) -> list[Launch]:
     goes to a kernel of its own. fp32 runs as tf32, PyTorch's default for convolutions.
     """
     x, w, _ = _operands(graph, node)
-    last = x.strides[1] == 1 and x.shape[1] > 1
+    last = channels_last(x)
     window, before = math.prod(w.shape[2:]), list[Launch]()
-    if not last and window > 1 and w.strides[1] == 1 and w.shape[1] > 1:
+    if not last and window > 1 and channels_last(w):
         order = common_strides_like(x.shape, w)
         before, last = [copied(x, order, f"{node.name}.x", name=INPUT_LAYOUT, nodes=(node.name,))], True
     return [*before, *_core(graph, node, target, last=last), *bias_kernels(graph, node)]
@@ -257,7 +257,7 @@ def _bias(graph: Graph, node: Node, out: Tensor) -> Launch:
         reads=(*own, *accesses(graph, node.inputs[2:3])),
         writes=own,
         elements=float(out.elements),
-        blocks=max(ceil(out.elements, WIDE_BLOCK if out.itemsize >= WIDE else NARROW_BLOCK), 1.0),
+        blocks=strided_blocks(out),
         slots=1,
         arithmetic=float(out.elements),
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
-from fusesim.lowering.access import accesses, ceil, width
+from fusesim.lowering.access import accesses, ceil, channels_last, width
 from fusesim.lowering.counting import window_size
 from fusesim.lowering.rows import WARP, below
 from fusesim.lowering.strided import copied
@@ -53,7 +53,7 @@ def upsample(graph: Graph, node: Node, target: Target) -> list[Launch]:
     x, out = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]]
     launch = replace(touched_once(graph, node), elements=float(out.elements), threads=1024, resident=2, slots=0.0)
     near = node.attr("mode", "nearest") == "nearest"
-    if _last(x) and x.shape[1] >= (FEW_NEAREST if near else FEW_LINEAR):
+    if channels_last(x) and x.shape[1] >= (FEW_NEAREST if near else FEW_LINEAR):
         row = f"upsample_last{width(out)}" if near else f"bilinear_last{width(out)}"
         return [replace(launch, row=row, blocks=max(ceil(out.elements, 1024.0), 1.0))]
     if near:
@@ -62,11 +62,6 @@ def upsample(graph: Graph, node: Node, target: Target) -> list[Launch]:
     channels = math.prod(out.shape[:2])
     blocks = max(ceil(out.elements / max(channels, 1), 1024.0), 1.0)
     return [replace(launch, row=f"bilinear{width(out)}", blocks=blocks, steps=float(channels))]
-
-
-def _last(x: Tensor) -> bool:
-    """Return whether channels lie next to each other."""
-    return len(x.strides) > 1 and x.strides[1] == 1 and x.shape[1] > 1
 
 
 POOLED: Final = 1024
@@ -90,7 +85,7 @@ def pool(graph: Graph, node: Node, target: Target) -> list[Launch]:
     launch = replace(touched_once(graph, node), elements=out.elements * window, slots=1.0)
     if node.attr("mode") == "max" and len(node.outputs) == 1:  # their places are written whether read or not
         launch = replace(launch, writes=(*launch.writes, Access(f"{node.name}.places", 8.0 * out.elements)))
-    if not _last(x) or len(out.shape) < 4:  # noqa: PLR2004 - one thread for each result
+    if not channels_last(x) or len(out.shape) < 4:  # noqa: PLR2004 - one thread for each result
         blocks = max(ceil(out.elements, 256.0), 1.0)
         return [replace(launch, row=f"pool{width(x)}", blocks=blocks, threads=256, resident=8)]
     blocks, threads, steps = _tiled(out)
@@ -161,7 +156,7 @@ def _asked(graph: Graph, node: Node, gradient: Tensor, reads: tuple[Access, ...]
         elements=elements,
         slots=1.0,
     )
-    if _last(out) and len(out.shape) == 4:  # noqa: PLR2004 - pictures
+    if channels_last(out) and len(out.shape) == 4:  # noqa: PLR2004 - pictures
         blocks, threads, steps = _tiled(out)
         steps *= elements / max(out.elements, 1)
         row = f"pool_back_last{width(out)}"

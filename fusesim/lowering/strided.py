@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fusesim.launches import Access, Launch
-from fusesim.lowering.access import WIDE, aligned_strides, ceil, coalesced
+from fusesim.lowering.access import WIDE, aligned_strides, ceil, coalesced, width
 from fusesim.lowering.rows import WARP
 
 if TYPE_CHECKING:
@@ -117,20 +117,24 @@ def strided_row(shape: Shape, output: Sequence[int], operands: Sequence[tuple[Se
     return f"strided{min(max(dims, 2), MOST_DIMS)}_{suffix}"
 
 
+def strided_blocks(tensor: Tensor) -> float:
+    """Return how many blocks a strided kernel has that makes such a tensor."""
+    return max(ceil(tensor.elements, NARROW_BLOCK if tensor.itemsize < WIDE else WIDE_BLOCK), 1.0)
+
+
 def copied(x: Tensor, strides: Sequence[int], storage: str, *, name: str, nodes: tuple[str, ...]) -> Launch:
     """Return the kernel that copies a tensor into memory with other strides. [elements]."""
     operands = operands_of(x.shape, [x])
-    suffix = "16" if x.itemsize < WIDE else "32"
     cost = reach(x.shape, strides, operands)
     return Launch(
         name=name,
-        row=strided_row(x.shape, strides, operands, suffix),
+        row=strided_row(x.shape, strides, operands, width(x)),
         nodes=nodes,
         reads=(Access(x.storage, float(x.bytes)),),
         writes=(Access(storage, float(x.bytes)),),
         crossing=cost.crossing,
         elements=float(x.elements),
-        blocks=max(ceil(x.elements, NARROW_BLOCK if x.itemsize < WIDE else WIDE_BLOCK), 1.0),
+        blocks=strided_blocks(x),
         threads=128,
         resident=16,
         slots=cost.slots,

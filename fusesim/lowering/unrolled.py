@@ -60,7 +60,8 @@ def unrolled_loops(part: Part) -> list[Launch]:
 def _in_two(part: Part, rows: float, columns: float) -> list[Launch]:
     """Return a loop over rows that keeps what is the same for all of a row, and one over the results that reads it."""
     graph = part.graph
-    before, after = _ancestors(part, part.reductions), _after(part)
+    before = _leading_to(part, [name for node in part.reductions for name in node.outputs])
+    after = _leading_to(part, part.outputs, past_reductions=False)
     kept = (Access(f"{part.names[0]}.kept", 4.0 * rows * sum(len(node.outputs) for node in part.reductions)),)
     found = _work(part, before, lambda node: columns if _in_rows(graph, node, rows) else 1.0)
     reads = _read(part, before)
@@ -80,23 +81,12 @@ def _in_rows(graph: Graph, node: Node, rows: float) -> bool:
     return node.family == "reduction" or max(graph.tensors[name].elements for name in node.outputs) > rows
 
 
-def _ancestors(part: Part, ends: Sequence[Node]) -> tuple[Node, ...]:
-    """Return ops, and what leads to them within the group."""
-    wanted = {name for node in ends for name in node.outputs}
+def _leading_to(part: Part, ends: Sequence[str], *, past_reductions: bool = True) -> tuple[Node, ...]:
+    """Return the ops of a group that lead to some of its tensors, reductions and what is behind them only if wanted."""
+    wanted = set(ends)
     found = []
     for node in reversed(part.nodes):
-        if wanted.intersection(node.outputs):
-            found.append(node)
-            wanted.update(part.graph.base(name) for name in node.inputs)
-    return tuple(reversed(found))
-
-
-def _after(part: Part) -> tuple[Node, ...]:
-    """Return what leads to a group's results, up to its reductions."""
-    wanted = set(part.outputs)
-    found = []
-    for node in reversed(part.nodes):
-        if wanted.intersection(node.outputs) and node.family != "reduction":
+        if wanted.intersection(node.outputs) and (past_reductions or node.family != "reduction"):
             found.append(node)
             wanted.update(part.graph.base(name) for name in node.inputs)
     return tuple(reversed(found))
@@ -122,9 +112,7 @@ def _in_one(part: Part) -> Launch:
     graph = part.graph
     elements = float(max((graph.tensors[name].elements for name in part.outputs), default=1))
     asked = values_asked(part)
-    work = Arithmetic(0.0, 0.0, 0.0, 0.0, 0.0)
-    for node in part.nodes:
-        work = _added(work, _of_thread(part, node, asked))
+    work = _work(part, part.nodes, lambda node: _times(graph, node, asked))
     loads = sum(asked.get(graph.base(name), 0.0) for name in dict.fromkeys(part.inputs))
     return loop_over(part, elements, work, loads)
 
@@ -157,14 +145,10 @@ def _asked_of(graph: Graph, node: Node, name: str, wanted: float) -> float:
     return max(wanted * min(graph.tensors[name].elements / max(size, 1), 1.0), 1.0)
 
 
-def _of_thread(part: Part, node: Node, asked: dict[str, float]) -> Arithmetic:
-    """Return what a thread issues for one op: for each value asked, or, of a reduction, for each of its row."""
-    graph = part.graph
-    size = max(graph.tensors[name].elements for name in (*node.inputs, *node.outputs))
-    times = max(asked.get(graph.base(name), 0.0) for name in node.outputs)
-    if node.family == "reduction":
-        times *= row_shape(graph, node).columns
-    return _scaled(arithmetic(graph, [node], float(size), part.shares), times)
+def _times(graph: Graph, node: Node, asked: dict[str, float]) -> float:
+    """Return how often a thread does one op: for each value asked, or, of a reduction, for each of its row."""
+    wanted = max(asked.get(graph.base(name), 0.0) for name in node.outputs)
+    return wanted * (row_shape(graph, node).columns if node.family == "reduction" else 1.0)
 
 
 def _scaled(known: Arithmetic, times: float) -> Arithmetic:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
-from fusesim.lowering.access import WIDE, accesses, ceil
+from fusesim.lowering.access import WIDE, accesses, ceil, width
 from fusesim.lowering.rows import WARP
-from fusesim.lowering.strided import NARROW_BLOCK, WIDE_BLOCK, strided_row
+from fusesim.lowering.strided import strided_blocks, strided_row
 from fusesim.products import Product
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def is_gemv(product: Product, kind: str) -> bool:
     """Return whether plain arithmetic multiplies a matrix and a vector: fp32, or rows that fill no 16 bytes."""
     if product.batch > 1 or min(product.m, product.n) > 1:
         return False
-    across = 1 if product.n == 1 else product.n * product.itemsize
-    loose = max(product.k * product.itemsize % ALIGNED, across % ALIGNED if product.n > 1 else 0)
-    return kind == "fp32" or product.m == product.n or loose > 0
+    across = (product.k, product.n) if product.n > 1 else (product.k,)
+    loose = any(length * product.itemsize % ALIGNED for length in across)
+    return kind == "fp32" or product.m == product.n or loose
 
 
 def gemv(graph: Graph, node: Node, product: Product, sms: float) -> list[Launch]:
@@ -103,14 +103,13 @@ def column_bias(graph: Graph, node: Node, out: Tensor) -> list[Launch]:
 def spread_bias(graph: Graph, node: Node, out: Tensor) -> Launch:
     """Return the kernel that writes a bias over a whole result, to which the product is then added."""
     bias = graph.tensors[node.inputs[2]]
-    suffix = "32" if out.itemsize >= WIDE else "16"
     along = tuple(int(dim == len(out.shape) - 1 and out.shape[-1] > 1) for dim in range(len(out.shape)))
     return Launch(
         name="bias spread",
-        row="memcpy" if out.elements == 1 else strided_row(out.shape, out.strides, [(along, out.itemsize)], suffix),
+        row="memcpy" if out.elements == 1 else strided_row(out.shape, out.strides, [(along, out.itemsize)], width(out)),
         nodes=(node.name,),
         reads=(Access(bias.storage, float(bias.bytes)),),
         writes=accesses(graph, node.outputs),
         elements=float(out.elements),
-        blocks=max(ceil(out.elements, WIDE_BLOCK if out.itemsize >= WIDE else NARROW_BLOCK), 1.0),
+        blocks=strided_blocks(out),
     )
