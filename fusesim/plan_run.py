@@ -202,11 +202,15 @@ class PlanRun:
     @property
     def interval_factors(self) -> tuple[float, float]:
         """Ends of the 90 % interval over the time."""
-        low, high = self.spread(self.bound)
-        low, high = low / self.widening[0], high * self.widening[1]
+        low, high = self.kernel_factors(self.bound)
         if self.host_time > self.device_time:
             return min(low, self.settings.host_range[0]), max(high, self.settings.host_range[1])
         return low, high
+
+    def kernel_factors(self, bound: str) -> tuple[float, float]:
+        """Return the ends of the 90 % interval of kernels over their time by what binds them, the host left out."""
+        low, high = self.spread(bound)
+        return low / self.widening[0], high * self.widening[1]
 
     def each(self) -> tuple[OneKernel, ...]:
         """Return each kernel as what a price is made of."""

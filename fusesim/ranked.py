@@ -254,12 +254,6 @@ def _bound(run: PlanRun, kernels: Sequence[Kernel]) -> str:
     return max(totals, key=lambda name: totals[name], default="launch")
 
 
-def _factors(run: PlanRun, bound: str) -> tuple[float, float]:
-    """Return the ends of the 90 % interval of kernels over their time by what binds them, the host left out."""
-    low, high = run.spread(bound)
-    return low / run.widening[0], high * run.widening[1]
-
-
 def _saved(eager: PlanRun, less: float, fewer: float, host: float = 1.0) -> float:
     """Return what a step loses where its kernels take so much less and are so many fewer. [s].
 
@@ -281,7 +275,7 @@ def _fusion(sums: _Sums, eager: PlanRun, fused: PlanRun) -> Fusion:
     """
     device = sums.before - sums.after
     before, now = (
-        Side(max(time - sums.common, 0.0), *_factors(run, bound))
+        Side(max(time - sums.common, 0.0), *run.kernel_factors(bound))
         for time, run, bound in ((sums.before, eager, sums.was), (sums.after, fused, sums.now))
     )
     below, above = saving_deviation(before, now, common=sums.common, shared=eager.correlation)
