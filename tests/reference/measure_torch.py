@@ -1,15 +1,18 @@
 """Measures PyTorch programs on a GPU, eager and compiled: what h200_pointwise.json and so on hold.
 
-    python tests/reference/measure_torch.py SUITE... --out DIR [--warm PART/PARTS]
+    python tests/reference/measure_torch.py SUITE... --out DIR [--warm PART/PARTS | --kernels PART/PARTS | --profiled]
 
-A suite of `suites.py` is a list of programs (`programs.py`). Protocol: inputs hold random numbers; a pass runs the
-program once on each of `sets` buffer sets, so that it exceeds three times the cache (at least 4, at most 64 sets), is
-captured in one CUDA graph, and is timed by events around a replay, divided by the sets; outputs of all sets are kept,
-or with `--drop` their memory is handed out again, as `outputs` says.
-Median with 10th and 90th percentile of 11 replays after 3. `kernels` are the profiler's, in launch order: name,
-duration, blocks, threads, registers, shared memory (durations are taken in another state: for identity, not as
-targets). `peak` and `held` are the allocator's bytes above the inputs at the peak and at the end. `--warm` only
-compiles a part, so that several processes fill the compiler's cache; timing comes after.
+A suite of `suites.py` is a list of programs (`programs.py`); with `:drop` behind its name the memory of outputs is
+handed out again in the next pass, else those of all passes are kept, as `outputs` says. Protocol: inputs hold random
+numbers; a pass runs the program once on each of `sets` buffer sets, so that it exceeds three times the cache (at least
+4, at most 64 sets), is captured in one CUDA graph, and is timed by events around a replay, divided by the sets. Median
+with 10th and 90th percentile of 11 replays after 3. `peak` and `held` are the allocator's bytes above the inputs at the
+peak and at the end. No profiler runs in the process that times: once one has, each kernel of a graph takes some 0.4 us
+longer until the process ends. `--profiled` times so on purpose. `--kernels` asks the profiler for the kernels of a
+part, in launch order: name, duration, blocks, threads, registers, shared memory (for identity, not as targets).
+`--warm` only compiles a part, so that several processes fill the compiler's cache; which of its own configurations the
+compiler takes is benchmarked by the process that times, alone on the machine. `configs` are those of generated kernels:
+name, block sizes, warps, registers, spilled bytes, shared memory.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ import patterns_torch
 import programs_torch
 import suites
 import torch
+from torch._inductor import config as inductor
+from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
 CACHE = 62914560
 
@@ -97,7 +102,24 @@ def function_of(case):
     return programs_torch.function(case)
 
 
-def measure(call, program, *, drop=False):
+ran = []
+"""Configurations of generated kernels that ran since it was emptied."""
+
+
+def recording(run):
+    """Return an autotuner's `run` that notes with which configuration it ran."""
+
+    def recorded(self, *args, **kwargs):
+        result = run(self, *args, **kwargs)
+        one = self.launchers[0]
+        told = (getattr(one, name, None) for name in ("n_regs", "n_spills", "shared"))
+        ran.append([self.fn.__name__[:56], dict(one.config.kwargs), one.config.num_warps, *told])
+        return result
+
+    return recorded
+
+
+def measure(call, program, *, drop=False, profiled=False):
     inputs = inputs_of(program)
     sets, size = sets_for(inputs)
     for _ in range(3):
@@ -106,11 +128,14 @@ def measure(call, program, *, drop=False):
     del out
     base = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
+    ran.clear()
     out = call(*inputs)
     torch.cuda.synchronize()
     peak, held = torch.cuda.max_memory_allocated() - base, torch.cuda.memory_allocated() - base
+    configs = list(ran)
     del out
-    kernels = kernels_of(call, inputs)
+    if profiled:
+        kernels_of(call, inputs)
     every = [inputs] + [inputs_of(program) for _ in range(sets - 1)]
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -135,7 +160,7 @@ def measure(call, program, *, drop=False):
         "graph": quantiles(times[3:]),
         "peak": peak,
         "held": held,
-        "kernels": kernels,
+        "configs": configs,
     }
 
 
@@ -183,6 +208,11 @@ def environment():
     }
 
 
+def any_config(tuner, *_args, **_kwargs):
+    """Say that all configurations take as long: a process that only compiles must not benchmark beside others."""
+    return dict.fromkeys(tuner.launchers, 0.0)
+
+
 def warm(cases, part, parts):
     """Compile a part of the cases, so that the compiler's cache holds them."""
     for case in [case for case in cases if "compiled" in sides(case)][part::parts]:
@@ -192,7 +222,7 @@ def warm(cases, part, parts):
             print("warm failed", case, repr(error)[:200], flush=True)
 
 
-def measured(case, label, *, drop):
+def measured(case, label, args, *, drop):
     """Return a case with what was measured of its sides, or why it could not be."""
     row = dict(case)
     for side in sides(case):
@@ -201,7 +231,12 @@ def measured(case, label, *, drop):
                 call = function_of(case)
             else:
                 call, row["compile_s"] = compiled(case)
-            row[side] = measure(call, case, drop=drop)
+            if args.kernels:
+                inputs = inputs_of(case)
+                call(*inputs)
+                row[side] = {"kernels": kernels_of(call, inputs)}
+                continue
+            row[side] = measure(call, case, drop=drop, profiled=args.profiled)
             if case.get("host"):
                 row[side]["eager"] = host_time(call, inputs_of(case))
         except RuntimeError as error:  # one case out of memory must not end the run
@@ -210,20 +245,25 @@ def measured(case, label, *, drop):
     return row
 
 
-def run(name, cases, args):
+def run(suite, cases, args):
     """Measure a suite, a line of JSON per case."""
+    name, _, drop = suite.partition(":")
+    part, parts = map(int, args.kernels.split("/")) if args.kernels else (0, 1)
+    label = "_".join(filter(None, (name, drop and "dropped", args.profiled and "profiled")))
+    label += f".kernels.{part}" if args.kernels else ""
     began = time.time()
-    with (Path(args.out) / f"{name}.jsonl").open("w") as file:
+    with (Path(args.out) / f"{label}.jsonl").open("w") as file:
         file.write(json.dumps({"environment": environment(), "protocol": __doc__}) + "\n")
-        for place, case in enumerate(cases):
+        for place, case in list(enumerate(cases))[part::parts]:
             if time.time() - began > args.limit:
-                print(f"{name}: out of time after {place} of {len(cases)}", flush=True)
+                print(f"{label}: out of time after {place} of {len(cases)}", flush=True)
                 break
-            file.write(json.dumps(measured(case, f"{name} {place}", drop=args.drop)) + "\n")
+            row = measured(case, f"{label} {place}", args, drop=bool(drop))
+            file.write(json.dumps(row | {"place": place}) + "\n")
             file.flush()
             if place % 20 == 0:
                 torch.cuda.empty_cache()
-    print(f"{name}: {time.time() - began:.0f} s, {len(cases)} cases", flush=True)
+    print(f"{label}: {time.time() - began:.0f} s, {len(cases)} cases", flush=True)
 
 
 def main():
@@ -231,18 +271,23 @@ def main():
     parser.add_argument("suite", nargs="+")
     parser.add_argument("--out", default=".")
     parser.add_argument("--warm")
-    parser.add_argument("--drop", action="store_true")
+    parser.add_argument("--kernels")
+    parser.add_argument("--profiled", action="store_true")
     parser.add_argument("--limit", type=float, default=1e9)
     parser.add_argument("--every", type=int, default=1)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_grad_enabled(False)
-    for name in args.suite:
-        cases = list(suites.SUITES[name]())[:: args.every]
+    inductor.autotune_local_cache = False
+    CachingAutotuner.run = recording(CachingAutotuner.run)
+    if args.warm:
+        CachingAutotuner.benchmark_all_configs = any_config
+    for suite in args.suite:
+        cases = list(suites.SUITES[suite.partition(":")[0]]())[:: args.every]
         if args.warm:
             warm(cases, *map(int, args.warm.split("/")))
         else:
-            run(name, cases, args)
+            run(suite, cases, args)
 
 
 if __name__ == "__main__":
