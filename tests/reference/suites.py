@@ -20,6 +20,7 @@ from suite_ops import pointwise
 from suite_products import products, vectors
 from suite_rows import rows
 from suite_shapes import resident, shapes
+from suite_small import small
 from suite_training import training, training_more
 
 BOTH = {"sides": ["eager", "compiled"]}
@@ -130,6 +131,7 @@ SUITES = {
     "random_judge": random_judge,
     "resident": resident,
     "shapes": shapes,
+    "small": small,
     "random": random_suite,
 }
 """Every suite, a function that returns its programs."""
