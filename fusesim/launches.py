@@ -66,10 +66,10 @@ class Launch:
     again, for a part that is used. Per element `slots` instructions and `special` functions beyond the class's own, and
     `branched` clock cycles in which the other elements of its thread wait; per thread `joined` instructions that join
     what its block has, whatever the length. `serial` clock cycles are what a thread's dependent instructions take
-    between its last load and its store; `chain` values are what one thread works through in a block, which no other
-    warp can take from it; `code` instructions are written out for it one behind the other. `steps` are what one thread
-    does one after the other; `resident` blocks fit on an SM, and their threads meet `joins` times. A kernel on the
-    matrix units has `flops` at `rate` per SM: a `product` cut by a `tiling`, or `attention` in tiles. `arithmetic` is
+    between its last load and its store, and `partial` those of a last block that is not full; `chain` values are what
+    one thread works through in a block, which no other warp can take from it; `code` instructions are written out for
+    it one behind the other. `steps` are what one thread does one after the other; `resident` blocks fit on an SM, and
+    their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM: a `product` cut by a `tiling`, or `attention` in tiles. `arithmetic` is
     its share of the graph's FLOP, `nodes` the ops that it computes.
     """
 
@@ -92,6 +92,7 @@ class Launch:
     joined: float = 0.0
     branched: float = 0.0
     serial: float = 0.0
+    partial: float = 0.0
     chain: float = 0.0
     code: float = 0.0
     flops: float = 0.0
@@ -270,6 +271,7 @@ def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, 
         return LaunchTime(floor, latency, dram, cache, issue, special, tensor, 0.0, math.hypot(tensor, throughput))
     waves = _waves_time(launch, rates, machine, first)
     body = (throughput**8 + special**8 + waves**8) ** 0.125
+    latency += max((launch.partial - launch.serial) / machine.clock - max(dram, cache), 0.0)
     return LaunchTime(floor, latency, dram, cache, issue, special, tensor, waves, body)
 
 

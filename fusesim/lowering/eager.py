@@ -15,6 +15,7 @@ from fusesim.launches import Launch
 from fusesim.lowering.access import accesses, aligned_strides, ceil, regular, width
 from fusesim.lowering.composites import normalise
 from fusesim.lowering.convolutions import conv
+from fusesim.lowering.functors import Dependent, dependent
 from fusesim.lowering.gathers import gather
 from fusesim.lowering.gradients import attention_backward, norm_backward
 from fusesim.lowering.library import LIBRARY
@@ -89,7 +90,9 @@ def _pointwise(graph: Graph, node: Node, inputs: list[Tensor], output: Tensor) -
         per_block, vector = (WIDE_BLOCK, 2) if wide else (NARROW_BLOCK, 4)
         if mixed and not transposed(shape, own, operands):
             name = "strided_converted"
-    each = float(vector) if name.endswith("converted") else 1.0  # a value after the other, each looked up by its type
+    kind = "mul" if node.kind == "div" and _by_number(node) else node.kind
+    alone = dependent(kind, row.serial) if name.startswith("vectorised") else Dependent(row.serial, 0.0)
+    each = 1.0 if name.startswith("vectorised") else float(vector)  # stored before the next is loaded
     return Launch(
         name=node.kind,
         row=name,
@@ -104,9 +107,15 @@ def _pointwise(graph: Graph, node: Node, inputs: list[Tensor], output: Tensor) -
         steps=min(each, max(ceil(elements, 128.0), 1.0)),
         slots=row.slots + cost.slots,
         special=row.special,
-        serial=row.serial * vector,
+        serial=alone.full * vector,
+        partial=alone.partial * vector * (elements % per_block > 0.0),
         arithmetic=row.flops * elements,
     )
+
+
+def _by_number(node: Node) -> bool:
+    """Return whether a tensor is divided by a number: PyTorch multiplies by its inverse."""
+    return node.attr("scalar") is not None and not node.attr("reverse")
 
 
 def copy(graph: Graph, node: Node, target: Target) -> list[Launch]:
