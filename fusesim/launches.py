@@ -6,12 +6,12 @@ types, strides and shapes alone (`fusesim.lowering`); every class has its own ro
 
     time       = floor + latency + gap + own + body
     own        = dependent instructions of one thread
-    body       = near maximum of throughput, waves x (block x joins + step x steps), special functions, matrix units
-    throughput = soft maximum of bytes through the cache, bytes from memory, and instructions
+    body       = waves of hypot(throughput, block x joins + step x steps), or matrix units
+    throughput = soft maximum of bytes through the cache, bytes from memory, instructions, and special functions
 
 Theory: blocks that do not fit on the device at once run in waves. A block takes a time of its own (its synchronisations
 and dependent loads), and each thread of it one more for every step of its loop; where enough blocks are in flight
-memory, instructions or the matrix units are longer, and hide that. Plain floats: one kernel at a time.
+memory, instructions or the matrix units are longer, and hide most of that. Plain floats: one kernel at a time.
 """
 
 from __future__ import annotations
@@ -200,18 +200,36 @@ def fetch_factor(code: float) -> float:
     return 1.0 if code <= CODE_CACHE else 1.0 + FETCH * (1.0 - CODE_CACHE / code)
 
 
-def wave_count(blocks: float, capacity: float) -> float:
-    """Return how many rounds of blocks run one after the other.
+def in_waves(throughput: float, alone: float, waves: float) -> float:
+    """Return how long rounds of blocks take, one after the other. [s].
+
+    Parameters
+    ----------
+    throughput : float
+        What all blocks take where only units that they share bind. [s]
+    alone : float
+        What one block takes that runs alone. [s]
+    waves : float
+        Blocks over those that fit on the device at once.
 
     Notes
     -----
-    At least one. Beyond, a last round that is partly full costs about half of what is missing to a full one: blocks
-    end at different times, so rounds overlap.
+    Blocks of one length start together and end together, so a last round that is partly full still takes as long as
+    one block. In a round the two add up like independent delays, hypot: a block that waits for its own results does so
+    beside others that issue theirs, but not all of the time. Of exponents 8, 4, 2.5, 2 and 1.5, 2 and 2.5 fit kernels
+    over rows best: 4.0 % in the median of 1500 programs, against 4.4 % for 8 (H200). Limit: blocks that differ in
+    length.
+
+    Examples
+    --------
+    >>> in_waves(3.0, 4.0, 0.5), in_waves(6.0, 4.0, 2.0)
+    (5.0, 10.0)
     """
-    waves = blocks / capacity
     if waves <= 1.0:
-        return 1.0
-    return 0.5 * (waves + math.ceil(waves))
+        return math.hypot(throughput, alone)
+    full = math.floor(waves)
+    each, rest = throughput / waves, waves - full
+    return full * math.hypot(each, alone) + (math.hypot(rest * each, alone) if rest else 0.0)
 
 
 def matrix_time(launch: Launch, rates: Rates, machine: Machine) -> float:
@@ -269,10 +287,11 @@ def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, 
     tensor = matrix_time(launch, rates, machine)
     if tensor:
         return LaunchTime(floor, latency, dram, cache, issue, special, tensor, 0.0, math.hypot(tensor, throughput))
-    waves = _waves_time(launch, rates, machine, first)
-    body = (throughput**8 + special**8 + waves**8) ** 0.125
+    alone = _block_time(launch, rates, machine, first)
+    count = launch.blocks / (machine.sms * launch.resident)
+    body = in_waves((throughput**8 + special**8) ** 0.125, alone, count)
     latency += max((launch.partial - launch.serial) / machine.clock - max(dram, cache), 0.0)
-    return LaunchTime(floor, latency, dram, cache, issue, special, tensor, waves, body)
+    return LaunchTime(floor, latency, dram, cache, issue, special, tensor, max(math.ceil(count), 1) * alone, body)
 
 
 def _cache_time(launch: Launch, machine: Machine) -> float:
@@ -302,10 +321,9 @@ def _first_touch(launch: Launch, machine: Machine, served: Served) -> float:
     return served.cold * machine.dram_latency + (1.0 - served.cold) * cached
 
 
-def _waves_time(launch: Launch, rates: Rates, machine: Machine, first: float) -> float:
-    """Time of the rounds of blocks, each as long as one block alone; `first` is one wait for memory. [s]."""
+def _block_time(launch: Launch, rates: Rates, machine: Machine, first: float) -> float:
+    """Time of one block alone; `first` is one wait for memory. [s]."""
     slots, fetched = launch.slots + rates.slots, fetch_factor(launch.code * INSTRUCTION)
     issued = launch.chain * (slots * fetched + SPECIAL_ISSUE * launch.special) + launch.joined
     alone = (issued * rates.cycles + launch.chain * launch.branched) / machine.clock
-    one = rates.block * launch.joins + (rates.step + rates.rounds * first) * launch.steps + alone
-    return wave_count(launch.blocks, machine.sms * launch.resident) * one
+    return rates.block * launch.joins + (rates.step + rates.rounds * first) * launch.steps + alone

@@ -33,8 +33,8 @@ LOADED_BYTES: Final = 16
 MANY_ROWS: Final = 512
 """Rows from which on a warp takes one that is held; fewer go to a block each."""
 
-SHORT_ROW: Final = 512
-"""Longest row of few for which a block of 128 threads suffices."""
+PER_THREAD: Final = 4.0
+"""Values to a thread of a block that takes one of few rows."""
 
 FEWEST, WARPS = 8, 32
 """Fewest rows of several that a warp takes, and blocks of a warp or two that an SM runs at a time."""
@@ -61,7 +61,7 @@ def _held(part: Part, shape: RowShape, sms: int) -> Launch:
     known = arithmetic(part.graph, part.nodes, shape.elements, part.shares, shape.rows)
     many = shape.rows > MANY_ROWS
     whole = float(1 << (shape.columns - 1).bit_length()) if shape.columns > 1 else 1.0
-    threads = 32 if many else 128 if shape.columns <= SHORT_ROW else 256
+    threads = int(32 if many else min(max(whole / PER_THREAD, 32.0), 256.0))
     per_block = _rows_held(shape.rows, whole, sms) if many else 1.0
     piece = threads * LOADED_BYTES / (2 if part.wide == "16" else 4)
     padded = min(ceil(shape.columns, piece) * piece, whole)
@@ -75,6 +75,7 @@ def _held(part: Part, shape: RowShape, sms: int) -> Launch:
         blocks=max(ceil(shape.rows, per_block), 1.0),
         threads=threads,
         resident=min(2048.0 / threads, 32.0),
+        joins=float(len(part.reductions)),
         steps=ceil(padded * per_block, threads),
         slots=known.slots + len(part.reads) + len(part.writes),
         special=known.special,

@@ -76,6 +76,7 @@ GATHERS = ("gap", "rounds", "slots", "share")
 ROWS = ("gap", "block", "step", "rounds", "slots", "meeting", "share")
 PRODUCTS = ("gap", "block", "peak", "fill", "sustained", "share")
 GENERATED = ("gap", "slots", "cycles", "share")
+HELD = ("gap", "block", "slots", "cycles", "share")
 ATTENTION = ("gap", "block", "step", "peak", "sustained", "share")
 PRODUCT_CLASSES = ("matmul", "conv1", "conv3", "conv_", "pointwise")
 ROW_CLASSES = (
@@ -193,7 +194,8 @@ def predicted(case, find, here):
 
 
 FREE = (
-    (("gen_held", "gen_rows", "gen_parts"), GENERATED),
+    (("gen_held",), HELD),
+    (("gen_rows", "gen_parts"), GENERATED),
     (ROW_CLASSES, ROWS),
     (PRODUCT_CLASSES, PRODUCTS),
     (("layout",), TILED),
@@ -213,7 +215,7 @@ def free_rates(row):
 def fit_row(row, own, find, here):
     """Return the rates of a class and the logarithms of predicted over measured that are left."""
     names = free_rates(row)
-    known = {GENERATED: ("gap", "share"), ROWS: ("share",)}.get(names, ())
+    known = {GENERATED: ("gap", "share"), HELD: ("gap", "share"), ROWS: ("share",)}.get(names, ())
     priors = {key: USUAL[key] for key in known}
     scales, low, high, begin = zip(*(SCALED[name] for name in names), strict=True)
 
