@@ -42,6 +42,10 @@ BRANCHED: Final = {"tanh": 91.0, "sin": 113.0, "cos": 113.0}
 each other. Two in a row over 523 rows of 256, a warp for four rows, 32 values to a thread: 139 and 167 cycles a value
 (h200_generated_more.json); gelu, which does not branch, takes what it issues."""
 
+SKIPPED: Final = frozenset({"tanh", "sin", "cos", "sqrt"})
+"""Ops that branch: where a row is padded, on zeros, they leave at once. Rows of 2560 values in tiles of 2048: kernels with
+a tanh or a root take a quarter less than all values of both tiles would (h200_generated_more.json)."""
+
 SECTOR: Final = 32.0
 """Bytes that memory hands out at once; an element that an index names costs one. [B]"""
 
@@ -75,7 +79,8 @@ class Arithmetic:
     """What a group issues per value.
 
     `slots` instructions, `special` functions, `serial` dependent cycles of one value, and `branched` ones that its
-    thread's other values wait for; `flops` of the whole group.
+    thread's other values wait for; `skipped` are the slots that a padded value does not take; `flops` of the whole
+    group.
     """
 
     slots: float
@@ -83,6 +88,11 @@ class Arithmetic:
     serial: float
     branched: float
     flops: float
+    skipped: float = 0.0
+
+    def on(self, padded: float) -> float:
+        """Return the slots of one of `padded` times as many values, of which the others are padding."""
+        return self.slots - self.skipped * (1.0 - 1.0 / padded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +204,7 @@ def arithmetic(
     graph: Graph, nodes: Sequence[Node], elements: float, shares: dict[str, float] | None = None, rows: int = 0
 ) -> Arithmetic:
     """Add up what ops issue, per value of a loop over `elements`, of which `rows` begin a row each."""
-    slots = special = serial = branched = flops = 0.0
+    slots = special = serial = branched = flops = skipped = 0.0
     for node in nodes:
         names = node.outputs if node.family == "gather" or node.kind == "pool" else (*node.inputs, *node.outputs)
         size = max(graph.tensors[name].elements for name in names)
@@ -203,11 +213,12 @@ def arithmetic(
             part = max(part, 1.0)  # a value that broadcasts is computed again wherever it is read
         part *= (shares or {}).get(node.name, 1.0)
         slots += _slots(graph, node) * part
+        skipped += _slots(graph, node) * part * (node.kind in SKIPPED)
         special += node.row.special * part
         serial += node.row.serial * (size >= elements)
         branched += BRANCHED.get(node.kind, 0.0) * part
         flops += graph.flops(node)
-    return Arithmetic(slots, special, serial, branched, flops)
+    return Arithmetic(slots, special, serial, branched, flops, skipped)
 
 
 def _slots(graph: Graph, node: Node) -> float:

@@ -136,8 +136,8 @@ def _looped(part: Part, shape: RowShape, levels: dict[str, int], sms: int) -> La
     every = passes(graph, part.nodes, levels, set(part.outputs), int(shape.elements))
     block, count = _block(part, shape, every), len(every)
     steps = ceil(shape.columns, block.tile)
-    work = _passed(part, shape, every, shape.columns / block.tile)
     padded = steps * block.tile / shape.columns
+    work = _passed(part, shape, every, shape.columns / block.tile, padded)
     blocks = max(ceil(shape.rows, block.rows), 1.0)
     return Launch(
         name=part.title,
@@ -183,21 +183,22 @@ class _Passed:
     item: int
 
 
-def _passed(part: Part, shape: RowShape, every: Sequence[Sequence[Node]], steps: float) -> _Passed:
-    """Add up what the passes do, each of so many steps."""
+def _passed(part: Part, shape: RowShape, every: Sequence[Sequence[Node]], steps: float, padded: float) -> _Passed:
+    """Add up what the passes do, each of so many steps over `padded` times as many values."""
     graph, whole = part.graph, int(shape.elements)
     again, slots, special, branched, loads, joined = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     full = {name for name in part.inputs if graph.tensors[name].elements >= whole}
+    lines = {name for name in part.inputs if graph.tensors[name].elements >= shape.columns} - full
     seen: set[str] = set()
     for ops in every:
         known = arithmetic(graph, ops, shape.elements, part.shares, shape.rows)
-        slots += known.slots + running_slots(graph, ops, steps)
+        slots += known.on(padded) + running_slots(graph, ops, steps)
         joined += joining_slots(graph, ops, steps)
         special += known.special
         branched += known.branched
         read = {name for node in ops for name in node.inputs if name in full}
         again += sum(graph.tensors[name].bytes for name in read & seen)
-        loads += len(read)
+        loads += len(read) + len({name for node in ops for name in node.inputs if name in lines})
         seen |= read
     item = max((graph.tensors[name].itemsize for name in full), default=2)
     return _Passed(again=again, slots=slots, special=special, branched=branched, loads=loads, joined=joined, item=item)
