@@ -20,6 +20,7 @@ from fusesim.lowering.gathers import gather
 from fusesim.lowering.gradients import attention_backward, norm_backward
 from fusesim.lowering.library import LIBRARY
 from fusesim.lowering.rows import column_reduction, row_reduction
+from fusesim.lowering.slow_paths import by_number, slow_path
 from fusesim.lowering.strided import (
     NARROW_BLOCK,
     WIDE_BLOCK,
@@ -90,7 +91,8 @@ def _pointwise(graph: Graph, node: Node, inputs: list[Tensor], output: Tensor) -
         per_block, vector = (WIDE_BLOCK, 2) if wide else (NARROW_BLOCK, 4)
         if mixed and not transposed(shape, own, operands):
             name = "strided_converted"
-    kind = "mul" if node.kind == "div" and _by_number(node) else node.kind
+    kind = "mul" if node.kind == "div" and by_number(node) else node.kind
+    slow = slow_path(graph, node)
     alone = dependent(kind, row.serial) if name.startswith("vectorised") else Dependent(row.serial, 0.0)
     each = 1.0 if name.startswith("vectorised") else float(vector)  # stored before the next is loaded
     return Launch(
@@ -105,17 +107,12 @@ def _pointwise(graph: Graph, node: Node, inputs: list[Tensor], output: Tensor) -
         threads=128,
         resident=16,
         steps=min(each, max(ceil(elements, 128.0), 1.0)),
-        slots=row.slots + cost.slots,
+        slots=row.slots + cost.slots + slow.slots,
         special=row.special,
-        serial=alone.full * vector,
-        partial=alone.partial * vector * (elements % per_block > 0.0),
+        serial=(alone.full + slow.cycles) * vector,
+        partial=(alone.partial + slow.cycles) * vector * (elements % per_block > 0.0),
         arithmetic=row.flops * elements,
     )
-
-
-def _by_number(node: Node) -> bool:
-    """Return whether a tensor is divided by a number: PyTorch multiplies by its inverse."""
-    return node.attr("scalar") is not None and not node.attr("reverse")
 
 
 def copy(graph: Graph, node: Node, target: Target) -> list[Launch]:

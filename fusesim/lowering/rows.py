@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusesim.launches import Access, Launch
 from fusesim.lowering.access import accesses, ceil, width
+from fusesim.lowering.slow_paths import slow_row
 
 if TYPE_CHECKING:
     from fusesim.graph import Graph, Node
@@ -90,6 +91,7 @@ def row_reduction(graph: Graph, node: Node, target: Target) -> list[Launch]:
             launches.append(memset(f"{node.name}.semaphores", 4.0 * blocks))
     kind = REDUCTIONS.get(node.kind, "sum")
     unroll = 1 if kind == "var" else 4
+    slow = slow_row(graph, node)
     launches.append(
         Launch(
             name=node.kind,
@@ -102,7 +104,8 @@ def row_reduction(graph: Graph, node: Node, target: Target) -> list[Launch]:
             threads=wide * high,
             resident=max(target.machine.resident_threads // (wide * high), 1),
             steps=math.ceil(columns / (lanes * split * unroll)),
-            slots=SLOTS.get(node.kind, 1),
+            slots=SLOTS.get(node.kind, 1) + slow.slots,
+            serial=slow.cycles * per_thread / split,
             arithmetic=node.row.flops * x.elements,
         )
     )
@@ -172,7 +175,7 @@ def softmax(graph: Graph, node: Node, target: Target) -> list[Launch]:
     x = graph.tensors[node.inputs[0]]
     rows, columns = extents(graph, node)
     name = "softmax" if node.kind == "softmax" else "log_softmax"
-    steps, again, elements = 1.0, 0.0, float(x.elements)
+    steps, again, elements, slow = 1.0, 0.0, float(x.elements), slow_row(graph, node)
     threads, blocks, resident = 1024, float(rows), 2.0
     if columns <= 2048:  # noqa: PLR2004
         size = above(columns)  # instructions for as many, those beyond the row masked
@@ -203,7 +206,8 @@ def softmax(graph: Graph, node: Node, target: Target) -> list[Launch]:
             threads=threads,
             resident=resident,
             steps=steps,
-            slots=10,
+            slots=10 + slow.slots,
+            serial=slow.cycles * ceil(columns, 32.0 if form == "warp" else 1024.0),
             special=1,
             arithmetic=node.row.flops * x.elements,
         )

@@ -48,6 +48,7 @@ FITTED = (
     "resident",
     "shapes",
     "small",
+    "special",
     "random_fit",
     "random_fit_more",
     "columns",

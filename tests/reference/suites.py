@@ -21,6 +21,7 @@ from suite_products import products, vectors
 from suite_rows import rows
 from suite_shapes import resident, shapes
 from suite_small import small
+from suite_special import special
 from suite_training import training, training_more
 
 BOTH = {"sides": ["eager", "compiled"]}
@@ -131,6 +132,7 @@ SUITES = {
     "random_judge": random_judge,
     "resident": resident,
     "shapes": shapes,
+    "special": special,
     "small": small,
     "random": random_suite,
 }
