@@ -7,7 +7,7 @@ plan, and is not additive. So a planner's total is not the price of its plan; `f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fusesim import calibrations, kernel_files
@@ -92,7 +92,7 @@ def group_cost(device: str | HardwareProfile, path: str = "inductor", **as_price
     path : str
         Whose kernels, as for `fusesim.price`.
     **as_price
-        Arguments of `fusesim.price`; `model` and `calibration` count.
+        Arguments of `fusesim.price`; `model`, `calibration`, `launch` and `profiled` count.
 
     Returns
     -------
@@ -116,4 +116,6 @@ def group_cost(device: str | HardwareProfile, path: str = "inductor", **as_price
         if given is not None:
             raise
         return None
-    return GroupCost(machine, rates, target_of(machine, profile), path)
+    how = {"launch": as_price.get("launch", "graph"), "profiled": as_price.get("profiled", True)}
+    seen = replace(machine, floor=machine.floor + rates.watched(path, **how))
+    return GroupCost(seen, rates, target_of(machine, profile), path)

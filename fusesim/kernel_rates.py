@@ -27,6 +27,9 @@ FALLBACK: Final = {
 }
 """A row that stands in for classes whose name begins so."""
 
+FRAMEWORKS: Final = frozenset({"torch", "inductor"})
+"""Paths whose kernels a framework's profiler watches."""
+
 STEM: Final = 8
 """Letters by which two classes are related: one that was measured stands in for one that was not."""
 
@@ -81,6 +84,12 @@ class KernelRates(_Record):
     rows: dict[str, Row]
     spreads: dict[str, Spread]
     correlation: float = Field(ge=-1, le=1)
+    profiled: float = Field(default=0.0, ge=0, le=1e-5)
+    """What each kernel of a graph takes longer in a process in which a profiler has run. [s]"""
+
+    def watched(self, path: str, *, launch: str = "graph", profiled: bool = True) -> float:
+        """Return what a kernel takes longer for a profiler: in graphs of a framework's kernels, where one has run. [s]."""
+        return self.profiled if profiled and launch == "graph" and path in FRAMEWORKS else 0.0
 
     def spread(self, path: str, bound: str) -> tuple[float, float]:
         """Return the ends of the 90 % interval of a path's plans, by what binds them where that is known."""

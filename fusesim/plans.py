@@ -69,6 +69,7 @@ def price(
     replay_overhead: float | None = None,
     dram_bandwidth: float | None = None,
     host_interval: float | None = None,
+    profiled: bool = True,
 ) -> Price:
     """Price a plan.
 
@@ -96,6 +97,9 @@ def price(
         As for chains.
     launch_overhead, replay_overhead, dram_bandwidth, host_interval : float, optional
         In place of what was measured; the textbook refuses `host_interval`. [s, s, B/s, s]
+    profiled : bool
+        Whether a profiler has run in the process, as in most that measure: until it ends, each kernel of a PyTorch
+        graph takes some 0.4 us longer.
 
     Returns
     -------
@@ -114,6 +118,7 @@ def price(
     owner, fate = choice("path", path, PATHS), choice("outputs", outputs, ("dropped", "kept"))
     profile = find_device(device)
     repeats = single("graph_repeats", graph_repeats, low=1, high=MAX_REPEATS, whole=True)
+    instance("profiled", profiled, bool, "True or False")
     own = {
         "launch_overhead": _optional("launch_overhead", launch_overhead, 0, MAX_TIME, "s"),
         "replay_overhead": _optional("replay_overhead", replay_overhead, 0, MAX_TIME, "s"),
@@ -135,6 +140,7 @@ def price(
         calibration=calibration,
         own=own,
         outputs=fate,
+        profiled=profiled,
     )
 
 
@@ -179,6 +185,7 @@ def _calibrated(
     calibration: Any,
     own: dict[str, float | None],
     outputs: str,
+    profiled: bool,
 ) -> Price:
     """Return the calibrated price."""
     record: Calibration = calibrations.find_calibration(profile, calibration)
@@ -188,6 +195,7 @@ def _calibrated(
         reached = machine.bandwidth / machine.peak_bandwidth * bandwidth
         machine = dataclasses.replace(machine, peak_bandwidth=bandwidth, bandwidth=reached)
     rates = kernel_files.find_rates(profile)
+    watched = rates.watched(path, launch=mode, profiled=profiled)
     target = target_of(machine, profile)
     placed = lower(plan, path, target)
     launches = [launch for _, launch in placed]
@@ -202,7 +210,7 @@ def _calibrated(
     settings = Settings(
         mode=mode,
         path=path,
-        floor=machine.floor + (cost.gap if path != "cupy" else 0.0) if overhead is None else overhead,
+        floor=machine.floor + watched + (cost.gap if path != "cupy" else 0.0) if overhead is None else overhead,
         gap=machine.stream_gap if mode != "graph" and overhead is None else 0.0,
         replay=(machine.replay if replay is None else replay) / repeats if mode == "graph" else 0.0,
         idle=machine.idle if mode == "latency" else 0.0,

@@ -72,6 +72,7 @@ class Asked:
 @click.option("--inputs", default="cold", show_default=True, help="cold, warm, or over how many sets of buffers.")
 @click.option("--graph-repeats", metavar="N", default="1", show_default=True, help="Passes in one graph replay.")
 @click.option("--host-interval", metavar="TIME", help="Of the host, per launch or call; refused by the textbook.")
+@click.option("--no-profiler", is_flag=True, help="In a process that ran no profiler: 0.4 us less a kernel of a graph.")
 @click.option("--compile-seconds", metavar="TIME", help="What compiling takes, for after how many calls it pays.")
 @click.option("--compare", is_flag=True, help="All strategies side by side.")
 @click.option("--explain", is_flag=True, help="Why: against eager, where bytes are saved, where the verdict flips.")
@@ -134,6 +135,7 @@ def _read(pattern: str, arguments: tuple[str, ...], options: dict[str, Any]) -> 
             "inputs": shared.whole(inputs, "--inputs", MAX_REPEATS) if inputs[:1].isdigit() else inputs,
             "graph_repeats": shared.whole(options["graph_repeats"], "--graph-repeats", MAX_REPEATS),
             "host_interval": host,
+            "profiled": not options["no_profiler"],
         },
         compile_seconds=shared.optional(options["compile_seconds"], units.TIME, "--compile-seconds", (0, 1e9)),
     )

@@ -59,6 +59,9 @@ SUITES = {
 OUTPUTS = {"patterns": "dropped", "own patterns": "kept", "random": "kept", "judge": "kept"}
 """What became of a pass's outputs when a suite was measured."""
 
+PROFILED = frozenset({"patterns"})
+"""Suites that were measured in processes in which a profiler had run."""
+
 HELD_TO = {
     "patterns": {"eager": (0.05, 0.15), "compiled": (0.07, 0.20), "saving": (0.05, None)},
     "own patterns": {"eager": (0.05, 0.15), "compiled": (0.07, 0.20), "saving": (0.05, None)},
@@ -75,9 +78,10 @@ TITLES = {
 }
 
 
-def compared(graph, sets, outputs="kept"):
+def compared(graph, sets, suite="patterns"):
     """Return the prices of a program as it was measured: passes over `sets` sets of buffers in one graph."""
-    return compare(graph, device="h200-sxm", launch="graph", graph_repeats=sets, outputs=outputs)
+    how = {"outputs": OUTPUTS[suite], "profiled": suite in PROFILED}
+    return compare(graph, device="h200-sxm", launch="graph", graph_repeats=sets, **how)
 
 
 def results(suite):
@@ -86,11 +90,11 @@ def results(suite):
     The error of a saving is taken over the measured saving where that is at least a tenth of the eager time, else over
     the eager time.
     """
-    return [_result(*each, OUTPUTS[suite]) for each in SUITES[suite]()]
+    return [_result(*each, suite) for each in SUITES[suite]()]
 
 
-def _result(label, graph, sets, sides, outputs):
-    found = compared(graph, sets, outputs)
+def _result(label, graph, sets, sides, suite):
+    found = compared(graph, sets, suite)
     eager, compiled = sides["eager"]["med"], sides["compiled"]["med"]
     saving = eager - compiled
     scale = abs(saving) if abs(saving) >= 0.1 * eager else eager
