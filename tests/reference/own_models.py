@@ -1,10 +1,11 @@
 """Whole modules of this project's own choice, measured eager and compiled: other families, sizes and phases.
 
-    python tests/reference/own_models.py --out DIR
+    python tests/reference/own_models.py --out DIR [--times | --warm PART/PARTS]
 
 Each is run forward without gradients unless its name says `train`. The same protocol as h200_models.json: four calls on
 the same buffers in one CUDA graph, events around the replay, divided by four; kernels of one captured call; the
-allocator's peak. A profiler trace of one eager call with shapes is kept, durations included.
+allocator's peak. A profiler trace of one eager call with shapes is kept, durations included. With `--times` nothing is
+asked of a profiler, so that all times are of a process in which none has run; `--warm` compiles a part before.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import models_torch
 import torch
-from measure_torch import clean, environment, quantiles
+from measure_torch import any_config, clean, environment, quantiles
 from torch import nn
+from torch._inductor import config as inductor
+from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 from torch.nn import functional
 
 bf16 = torch.bfloat16
@@ -158,7 +161,7 @@ NAMES = (
 )
 
 
-def graph_time(call, inputs):
+def graph_time(call, inputs, *, bare=False):
     for _ in range(4):
         out = call(*inputs)
     torch.cuda.synchronize()
@@ -185,6 +188,9 @@ def graph_time(call, inputs):
         end.record()
         end.synchronize()
         times.append(start.elapsed_time(end) * 1e-3 / 4)
+    if bare:
+        del kept, graph
+        return {"graph": quantiles(times[3:]), "peak": peak}
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as prof:
         graph.replay()
         torch.cuda.synchronize()
@@ -218,14 +224,15 @@ def trace(call, inputs, path):
     Path(raw).unlink()
 
 
-def measured(build, name, out):
-    """Return what was measured of a module; its trace is kept beside."""
+def measured(build, name, out, *, bare=False):
+    """Return what was measured of a module; its trace is kept beside, but for `bare` times."""
     torch.manual_seed(0)
     with torch.set_grad_enabled(name.startswith("train")):
         module, inputs = build(name)
-        row = {"name": name, "eager": graph_time(module, inputs)}
+        row = {"name": name, "eager": graph_time(module, inputs, bare=bare)}
         row["eager"]["eager"] = eager_time(module, inputs)
-        trace(module, inputs, Path(out) / (name.replace(":", "_").replace(",", "-") + ".eager"))
+        if not bare:
+            trace(module, inputs, Path(out) / (name.replace(":", "_").replace(",", "-") + ".eager"))
         if not name.startswith("train"):
             torch.compiler.reset()
             compiled = torch.compile(module, dynamic=False)
@@ -233,17 +240,17 @@ def measured(build, name, out):
             compiled(*inputs)
             torch.cuda.synchronize()
             row["compile_s"] = time.perf_counter() - began
-            row["compiled"] = graph_time(compiled, inputs)
+            row["compiled"] = graph_time(compiled, inputs, bare=bare)
             row["compiled"]["eager"] = eager_time(compiled, inputs)
     return row
 
 
-def run(build, names, stem, folder):
+def run(build, names, stem, folder, *, bare=False):
     """Measure modules; their traces and STEM.json are left in the folder."""
     rows = []
     for name in names:
         try:
-            row = measured(build, name, folder)
+            row = measured(build, name, folder, bare=bare)
         except RuntimeError as error:  # one module out of memory must not end the run
             print(name, repr(error)[:300], flush=True)
             continue
@@ -259,9 +266,18 @@ def main(build, names, stem, *, packed=False):
     """Measure modules into the folder the command line names, as it is or as STEM.tgz."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", default=".")
-    out = parser.parse_args().out
-    if not packed:
-        run(build, names, stem, out)
+    parser.add_argument("--times", action="store_true")
+    parser.add_argument("--warm")
+    args = parser.parse_args()
+    out = args.out
+    if args.times or args.warm:
+        inductor.autotune_local_cache = False
+    if args.warm:
+        CachingAutotuner.benchmark_all_configs = any_config
+        part, parts = map(int, args.warm.split("/"))
+        names = list(names)[part::parts]
+    if args.times or args.warm or not packed:
+        run(build, names, stem, out, bare=bool(args.times or args.warm))
         return
     with tempfile.TemporaryDirectory() as folder:
         run(build, names, stem, folder)
