@@ -86,6 +86,14 @@ class KernelRates(_Record):
     correlation: float = Field(ge=-1, le=1)
     profiled: float = Field(default=0.0, ge=0, le=1e-5)
     """What each kernel of a graph takes longer in a process in which a profiler has run. [s]"""
+    replay: float = Field(default=0.0, ge=0, le=1e-3)
+    """What a replay of the framework's graph takes beyond its kernels; none where it was not measured. [s]"""
+    following: float = Field(default=0.0, ge=0, le=1e-6)
+    """What a kernel takes longer where the one before has just written what it reads. [s]"""
+
+    def replaying(self, path: str, otherwise: float) -> float:
+        """Return what a replay of a path's graph takes beyond its kernels. [s]."""
+        return self.replay or otherwise if path in FRAMEWORKS else otherwise
 
     def watched(self, path: str, *, launch: str = "graph", profiled: bool = True) -> float:
         """Return what a kernel takes longer for a profiler: in graphs of a framework's kernels, where one has run. [s]."""

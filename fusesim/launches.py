@@ -179,13 +179,15 @@ class Served:
     """Where a kernel's bytes come from: `dram` of those read and of those written, the rest from the cache. [B].
 
     `cold` is the largest share of any input that memory serves, `evicted` the share of a launch's own code and
-    arguments that has left the cache since it last ran.
+    arguments that has left the cache since it last ran; `follows` says that the kernel before has just written what
+    this one reads.
     """
 
     read: float = 0.0
     written: float = 0.0
     cold: float = 1.0
     evicted: float = 0.0
+    follows: bool = False
     missed: dict[str, float] = field(default_factory=dict)
 
 

@@ -212,7 +212,9 @@ def _calibrated(
         path=path,
         floor=machine.floor + watched + (cost.gap if path != "cupy" else 0.0) if overhead is None else overhead,
         gap=machine.stream_gap if mode != "graph" and overhead is None else 0.0,
-        replay=(machine.replay if replay is None else replay) / repeats if mode == "graph" else 0.0,
+        replay=(rates.replaying(path, machine.replay) if replay is None else replay) / repeats
+        if mode == "graph"
+        else 0.0,
         idle=machine.idle if mode == "latency" else 0.0,
         interval=cost.interval if host is None else host,
         per_call=path == "inductor",
@@ -220,7 +222,8 @@ def _calibrated(
     )
     kernels = []
     for (group, launch), at in zip(placed, where, strict=True):
-        time = launch_time(launch, rates.find(launch.row), machine, at, floor=settings.floor)
+        floor = settings.floor + rates.following * at.follows
+        time = launch_time(launch, rates.find(launch.row), machine, at, floor=floor)
         plain = _plain_type(launch, graph, target)
         kernels.append(Kernel(launch=launch, group=group, time=time, served=at, plain=plain))
     run = PlanRun(

@@ -138,8 +138,13 @@ def served(
     for mine in every:
         history.see(mine, len(every), read)
     evicted = 1.0 if cold else 1.0 - float(reused_share(sets * footprint + sum(sizes), machine))
+    written: list[set[str]] = [set(), *({access.storage for access in launch.writes} for launch in launches)]
     return [
-        replace(_served(launch, mine, read[index], history, machine), evicted=evicted)
+        replace(
+            _served(launch, mine, read[index], history, machine),
+            evicted=evicted,
+            follows=any(access.storage in written[index] for access in launch.reads),
+        )
         for index, (launch, mine) in enumerate(zip(launches, every, strict=True))
     ]
 

@@ -3,7 +3,8 @@
     python tests/reference/measure_torch.py SUITE... --out DIR [--warm PART/PARTS | --kernels PART/PARTS | --profiled]
 
 A suite of `suites.py` is a list of programs (`programs.py`); with `:drop` behind its name the memory of outputs is
-handed out again in the next pass, else those of all passes are kept, as `outputs` says. Protocol: inputs hold random
+handed out again in the next pass, else those of all passes are kept, as `outputs` says; with `:warm` 16 `passes` run on
+one set of buffers, outputs dropped. Protocol: inputs hold random
 numbers; a pass runs the program once on each of `sets` buffer sets, so that it exceeds three times the cache (at least
 4, at most 64 sets), is captured in one CUDA graph, and is timed by events around a replay, divided by the sets. Median
 with 10th and 90th percentile of 11 replays after 3. `peak` and `held` are the allocator's bytes above the inputs at the
@@ -36,6 +37,7 @@ from torch._inductor import config as inductor
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
 CACHE = 62914560
+PASSES = 16
 
 
 def sets_for(inputs):
@@ -119,9 +121,10 @@ def recording(run):
     return recorded
 
 
-def measure(call, program, *, drop=False, profiled=False):
+def measure(call, program, *, drop=False, profiled=False, warm=False):
     inputs = inputs_of(program)
     sets, size = sets_for(inputs)
+    sets = 1 if warm else sets
     for _ in range(3):
         out = call(*inputs)
     torch.cuda.synchronize()
@@ -136,7 +139,7 @@ def measure(call, program, *, drop=False, profiled=False):
     del out
     if profiled:
         kernels_of(call, inputs)
-    every = [inputs] + [inputs_of(program) for _ in range(sets - 1)]
+    every = [inputs] * PASSES if warm else [inputs] + [inputs_of(program) for _ in range(sets - 1)]
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         kept = []
@@ -151,12 +154,14 @@ def measure(call, program, *, drop=False, profiled=False):
         graph.replay()
         end.record()
         end.synchronize()
-        times.append(start.elapsed_time(end) * 1e-3 / sets)
+        times.append(start.elapsed_time(end) * 1e-3 / len(every))
+    passes = len(every)
     del kept, graph, every
     return {
         "outputs": "dropped" if drop else "kept",
         "in_bytes": size,
         "sets": sets,
+        "passes": passes,
         "graph": quantiles(times[3:]),
         "peak": peak,
         "held": held,
@@ -222,7 +227,7 @@ def warm(cases, part, parts):
             print("warm failed", case, repr(error)[:200], flush=True)
 
 
-def measured(case, label, args, *, drop):
+def measured(case, label, args, *, how):
     """Return a case with what was measured of its sides, or why it could not be."""
     row = dict(case)
     for side in sides(case):
@@ -236,7 +241,7 @@ def measured(case, label, args, *, drop):
                 call(*inputs)
                 row[side] = {"kernels": kernels_of(call, inputs)}
                 continue
-            row[side] = measure(call, case, drop=drop, profiled=args.profiled)
+            row[side] = measure(call, case, drop=bool(how), profiled=args.profiled, warm=how == "warm")
             if case.get("host"):
                 row[side]["eager"] = host_time(call, inputs_of(case))
         except RuntimeError as error:  # one case out of memory must not end the run
@@ -247,9 +252,9 @@ def measured(case, label, args, *, drop):
 
 def run(suite, cases, args):
     """Measure a suite, a line of JSON per case."""
-    name, _, drop = suite.partition(":")
+    name, _, how = suite.partition(":")
     part, parts = map(int, args.kernels.split("/")) if args.kernels else (0, 1)
-    label = "_".join(filter(None, (name, drop and "dropped", args.profiled and "profiled")))
+    label = "_".join(filter(None, (name, {"drop": "dropped"}.get(how, how), args.profiled and "profiled")))
     label += f".kernels.{part}" if args.kernels else ""
     began = time.time()
     with (Path(args.out) / f"{label}.jsonl").open("w") as file:
@@ -258,7 +263,7 @@ def run(suite, cases, args):
             if time.time() - began > args.limit:
                 print(f"{label}: out of time after {place} of {len(cases)}", flush=True)
                 break
-            row = measured(case, f"{label} {place}", args, drop=bool(drop))
+            row = measured(case, f"{label} {place}", args, how=how)
             file.write(json.dumps(row | {"place": place}) + "\n")
             file.flush()
             if place % 20 == 0:
