@@ -122,8 +122,8 @@ class Rates:
     step, `slots` instructions per element for addresses, loads and stores, `meeting` those of each thread where a
     block's threads combine what they have (shuffles, shared memory: a row costs them whatever its length), `cycles`
     clocks per instruction of a warp that nothing hides, `share` of the device's memory bandwidth that the class
-    reaches. On the matrix units `peak` is the share that one SM reaches, `fill` what it takes in, and `sustained` the
-    share of the device's peak that power allows.
+    reaches. On the matrix units `peak` is the share that one SM reaches, `fill` what it takes in, `drain` what it lets
+    out, and `sustained` the share of the device's peak that power allows.
     """
 
     gap: float = 0.0
@@ -137,6 +137,7 @@ class Rates:
     peak: float = 0.8
     fill: float = 1.4e11
     sustained: float = 0.8
+    drain: float = 0.0
 
 
 PARAMETERS: Final = {
@@ -151,6 +152,7 @@ PARAMETERS: Final = {
     "peak": ("1", 0.02, 1.0),
     "fill": ("B/s", 1e9, 1e13),
     "sustained": ("1", 0.02, 1.2),
+    "drain": ("B/s", 0.0, 1e13),
 }
 """Unit and physical range of what a row holds; a fit that leaves a range is refused."""
 

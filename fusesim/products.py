@@ -121,8 +121,8 @@ def product_time(product: Product, tiling: Tiling, rates: Rates, *, sms: int, ra
     product, tiling : Product, Tiling
         What is computed, and how it is cut.
     rates : Rates
-        What was measured: `peak` share that an SM reaches, `fill` into an SM, `block` per round, and the `sustained`
-        share of the whole device's peak.
+        What was measured: `peak` share that an SM reaches, `fill` into an SM, `block` per round, `drain` out of an SM
+        for the last tile, beside which there is no other to compute, and the `sustained` share of the device's peak.
     sms : int
         How many SMs there are.
     rate : float
@@ -132,6 +132,7 @@ def product_time(product: Product, tiling: Tiling, rates: Rates, *, sms: int, ra
     steps = np.ceil(product.k / tiling.split / inner)
     one = step_time(tiling.wide, tiling.high, product.itemsize, rate=rate * rates.peak, fill=rates.fill)
     rounds = np.ceil(tiling.tiles / (tiling.at_once or sms))
-    tiled = rounds * (steps * one + rates.block)
+    leaving = tiling.wide * tiling.high * product.itemsize / rates.drain if rates.drain else 0.0
+    tiled = rounds * (steps * one + rates.block) + leaving
     powered = product.flops / (rate * sms * rates.sustained)
     return float((tiled**8 + powered**8) ** 0.125)

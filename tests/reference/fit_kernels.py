@@ -92,7 +92,7 @@ GEMV = ("gap", "block", "step", "slots", "share")
 BAGS = ("gap", "step", "slots", "share")
 GATHERS = ("gap", "rounds", "slots", "share")
 ROWS = ("gap", "block", "step", "rounds", "slots", "meeting", "share")
-PRODUCTS = ("gap", "block", "peak", "fill", "sustained", "share")
+PRODUCTS = ("gap", "block", "peak", "fill", "drain", "sustained", "share")
 GENERATED = ("gap", "slots", "cycles", "share")
 HELD = ("gap", "block", "slots", "cycles", "share")
 ATTENTION = ("gap", "block", "step", "peak", "sustained", "share")
@@ -112,6 +112,7 @@ SCALED = {
     "share": (1.0, 0.2, 1.0, 0.9),
     "peak": (1.0, 0.03, 1.0, 0.8),
     "fill": (1e11, 0.02, 40, 1.4),
+    "drain": (1e11, 0.05, 40, 1.4),
     "sustained": (1.0, 0.03, 1.1, 0.8),
 }
 """What is fitted: its scale, and in multiples of that the bounds and where a fit starts."""
