@@ -290,7 +290,7 @@ def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, 
     throughput = math.sqrt(math.sqrt(dram**4 + cache**4 + issue**4))
     tensor = matrix_time(launch, rates, machine)
     if tensor:
-        return LaunchTime(floor, latency, dram, cache, issue, special, tensor, 0.0, math.hypot(tensor, throughput))
+        return LaunchTime(floor, latency, dram, cache, issue, special, tensor, 0.0, math.sqrt(math.hypot(tensor**2, throughput**2)))
     alone = _block_time(launch, rates, machine, first)
     count = launch.blocks / (machine.sms * launch.resident)
     body = in_waves((throughput**8 + special**8) ** 0.125, alone, count)

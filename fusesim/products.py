@@ -135,4 +135,4 @@ def product_time(product: Product, tiling: Tiling, rates: Rates, *, sms: int, ra
     leaving = tiling.wide * tiling.high * product.itemsize / rates.drain if rates.drain else 0.0
     tiled = rounds * (steps * one + rates.block) + leaving
     powered = product.flops / (rate * sms * rates.sustained)
-    return float((tiled**8 + powered**8) ** 0.125)
+    return float(max(tiled, powered))
