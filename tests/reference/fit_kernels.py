@@ -50,6 +50,7 @@ FITTED = (
     "shapes",
     "small",
     "special",
+    "warm",
     "random_fit",
     "random_fit_more",
     "columns",
@@ -123,7 +124,7 @@ the memory's rate; by how much classes differ, and the error that one such diffe
 are short, any gap up to a microsecond fits; where other bounds are near, any share. [s, 1]
 """
 
-STARTS = ((1, 1), (0.3, 0.3), (2.5, 2.5), (0.3, 6), (1, 0.05))
+STARTS = ((1, 1), (0.3, 0.3), (2.5, 2.5), (0.3, 6), (1, 0.05), (0.2, 15))
 """Factors of starting values, and of that of `block`: the best of five fits is kept."""
 
 FIRST = (
@@ -261,7 +262,9 @@ def fit_row(row, own, find, here):
     names = free_rates(row)
     known = {GENERATED: ("gap", "share"), HELD: ("gap", "share"), ROWS: ("share",)}.get(names, ())
     priors = {key: USUAL[key] for key in known}
-    scales, low, high, begin = zip(*(SCALED[name] for name in names), strict=True)
+    scales, low, high, begin = (list(each) for each in zip(*(SCALED[name] for name in names), strict=True))
+    if names == PRODUCTS:
+        low[names.index("sustained")] = reached(own, here)
 
     def made(x):
         fitted = {name: float(value) * scale for name, value, scale in zip(names, x, scales, strict=True)}
@@ -290,6 +293,12 @@ def fit_row(row, own, find, here):
     return {name: float(v) * scale for name, v, scale in zip(names, best.x, scales, strict=True)}, residuals(best.x)[
         : len(own)
     ]
+
+
+def reached(own, here):
+    """Return the largest share of the device's peak that any program reached: power allows no less."""
+    shares = (one.flops / (one.rate * here.sms * each.time) for each in own for one in each.launches if one.flops)
+    return min(max(shares, default=0.0), SCALED["sustained"][2] - 0.01)
 
 
 class Known:
