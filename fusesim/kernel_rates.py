@@ -96,7 +96,7 @@ class KernelRates(_Record):
         return self.replay or otherwise if path in FRAMEWORKS else otherwise
 
     def watched(self, path: str, *, launch: str = "graph", profiled: bool = True) -> float:
-        """Return what a kernel takes longer for a profiler: in graphs of a framework's kernels, where one has run. [s]."""
+        """Return what a kernel takes longer for a profiler: in a framework's graphs, where one has run. [s]."""
         return self.profiled if profiled and launch == "graph" and path in FRAMEWORKS else 0.0
 
     def spread(self, path: str, bound: str) -> tuple[float, float]:

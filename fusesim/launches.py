@@ -69,8 +69,8 @@ class Launch:
     between its last load and its store, and `partial` those of a last block that is not full; `chain` values are what
     one thread works through in a block, which no other warp can take from it; `code` instructions are written out for
     it one behind the other. `steps` are what one thread does one after the other; `resident` blocks fit on an SM, and
-    their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM: a `product` cut by a `tiling`, or `attention` in tiles. `arithmetic` is
-    its share of the graph's FLOP, `nodes` the ops that it computes.
+    their threads meet `joins` times. A kernel on the matrix units has `flops` at `rate` per SM: a `product` cut by a
+    `tiling`, or `attention` in tiles. `arithmetic` is its share of the graph's FLOP, `nodes` the ops that it computes.
     """
 
     name: str
@@ -276,9 +276,8 @@ def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, 
     Notes
     -----
     Memory time counts written bytes for more than read ones (`fusesim.kernel.TURNAROUND`). Soft maxima as in
-    `fusesim.kernel`: exponent 4 for what shares the path to memory, 8 for units of their own, 2 between the matrix
-    units and memory: a tile is written when its product is done. Limits: kernels whose blocks differ in length,
-    atomics.
+    `fusesim.kernel`: exponent 4 for what shares the path to memory, and between the matrix units and that; 8 for units
+    of their own. Limits: kernels whose blocks differ in length, atomics.
     """
     load = served.read * (1.0 - TURNAROUND) + served.written * (1.0 + TURNAROUND)
     dram = load / (machine.bandwidth * rates.share)
@@ -290,7 +289,8 @@ def launch_time(launch: Launch, rates: Rates, machine: Machine, served: Served, 
     throughput = math.sqrt(math.sqrt(dram**4 + cache**4 + issue**4))
     tensor = matrix_time(launch, rates, machine)
     if tensor:
-        return LaunchTime(floor, latency, dram, cache, issue, special, tensor, 0.0, math.sqrt(math.hypot(tensor**2, throughput**2)))
+        body = math.sqrt(math.hypot(tensor**2, throughput**2))
+        return LaunchTime(floor, latency, dram, cache, issue, special, tensor, 0.0, body)
     alone = _block_time(launch, rates, machine, first)
     count = launch.blocks / (machine.sms * launch.resident)
     body = in_waves((throughput**8 + special**8) ** 0.125, alone, count)

@@ -114,7 +114,7 @@ RULES: Final = {
     "neg": lambda node, at, nan: Values(True, at[0].zero, nan),  # noqa: ARG005
     "sin": lambda node, at, nan: Values(True, at[0].zero, nan),  # noqa: ARG005
     "mul": lambda node, at, nan: Values(any(v.negative for v in at), any(v.zero for v in at), nan),  # noqa: ARG005
-    "sub": lambda node, at, nan: Values(True, len(set(node.inputs)) < len(node.inputs), nan),
+    "sub": lambda node, at, nan: Values(True, len(set(node.inputs)) < len(at), nan),
     "dropout": lambda node, at, nan: Values(at[0].negative, True, nan),  # noqa: ARG005
     "add": _sum,
     "div": _quotient,

@@ -125,7 +125,7 @@ are short, any gap up to a microsecond fits; where other bounds are near, any sh
 """
 
 STARTS = ((1, 1), (0.3, 0.3), (2.5, 2.5), (0.3, 6), (1, 0.05), (0.2, 15))
-"""Factors of starting values, and of that of `block`: the best of five fits is kept."""
+"""Factors of starting values, and of that of `block`: the best of six fits is kept."""
 
 FIRST = (
     "vectorised32", "vectorised16", "memcpy", "converted", "strided2_16", "strided2_32", "strided3_16", "strided3_32",
@@ -379,7 +379,7 @@ def bound_of(each, find, here):
 
 
 def watched(rows, here, target):
-    """Return what each kernel of a graph takes longer where a profiler has run: of each file and side, the median. [s]."""
+    """Return what a kernel of a graph takes longer where a profiler has run: the median of files and sides. [s]."""
     made, found = record(rows), defaultdict(list)
     for each in cases(PROFILED, here, target):
         time, count = predicted(each, made.find, here), len(each.launches)

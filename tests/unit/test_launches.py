@@ -1,5 +1,6 @@
 """The time of one kernel of a plan, part by part, on a machine with round numbers."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -13,9 +14,9 @@ from fusesim.launches import (
     Rates,
     Served,
     fetch_factor,
+    in_waves,
     launch_time,
     matrix_time,
-    wave_count,
 )
 from fusesim.machine import Machine
 from fusesim.products import Product, Tiling
@@ -124,16 +125,37 @@ def test_a_second_pass_costs_the_path_a_quarter_of_its_bytes():
 @pytest.mark.parametrize(
     ("blocks", "rounds"),
     [
-        (1, 1.0),  # one block takes as long as a full round
-        (1600, 1.0),
-        (1700, 0.5 * (1.0625 + 2)),  # half of what is missing to two rounds
-        (3200, 2.0),
-        (16_000, 10.0),
+        (1, 1),  # one block takes as long as a full round
+        (1600, 1),
+        (1700, 2),  # so does a round of a hundred
+        (3200, 2),
+        (16_000, 10),
     ],
 )
 def test_blocks_run_in_rounds(blocks, rounds):
-    assert wave_count(blocks, 1600) == pytest.approx(rounds)
+    assert in_waves(0.0, 1e-6, blocks / 1600) == pytest.approx(rounds * 1e-6)
     assert timed(launch(blocks=float(blocks)), Rates(slots=0.0, block=1e-6)).waves == pytest.approx(rounds * 1e-6)
+
+
+def test_a_round_is_as_long_as_its_blocks_and_what_they_share():
+    # 3 us shared and 4 us alone: 5 us, in each of two rounds that share 6 us
+    assert in_waves(3e-6, 4e-6, 1.0) == pytest.approx(5e-6)
+    assert in_waves(6e-6, 4e-6, 2.0) == pytest.approx(10e-6)
+    # a round and a half: of 4.5 us shared, 3 in the full round and 1.5 in the other
+    assert in_waves(4.5e-6, 4e-6, 1.5) == pytest.approx(5e-6 + math.hypot(1.5e-6, 4e-6))
+    assert in_waves(4.5e-6, 0.0, 1.5) == pytest.approx(4.5e-6)  # blocks that wait for nothing of their own
+
+
+@given(throughput=st.floats(0, 1e-3), alone=st.floats(0, 1e-3), waves=st.floats(0.01, 1e4))
+def test_rounds_take_no_less_than_either_part_and_no_more_than_both(throughput, alone, waves):
+    found, rounds = in_waves(throughput, alone, waves), max(math.ceil(waves), 1)
+    assert max(throughput, alone) * (1 - 1e-9) <= found <= (throughput + rounds * alone) * (1 + 1e-9)
+
+
+def test_a_last_block_that_is_not_full_ends_later_where_memory_does_not_hide_it():
+    quick, slow = launch(8e3, serial=100.0), launch(8e3, serial=100.0, partial=2100.0)
+    assert timed(slow).time - timed(quick).time == pytest.approx(2000 / MACHINE.clock, rel=0.01)
+    assert timed(launch(8e8, partial=2100.0)).time == pytest.approx(timed(launch(8e8)).time)
 
 
 def test_a_block_takes_its_joins_and_its_steps():
@@ -189,13 +211,13 @@ def test_values_of_a_thread_wait_for_one_that_branches():
     assert timed(one, Rates(slots=0.0)).waves == pytest.approx(32 * 90 / 1e9)
 
 
-def test_matrix_units_and_memory_meet_at_a_right_angle():
+def test_matrix_units_and_memory_meet_as_memory_and_instructions_do():
     work = TiledAttention(heads=100, queries=128, keys=12800, padded=64, high=128, wide=128)
     one = launch(4e9, rate=1e13, attention=work, resident=1)
     found = timed(one, Rates(slots=0.0, peak=1.0, sustained=1.0))
     # one tile on each of 100 SMs, 100 steps of 4 x 128 x 128 x 64 FLOP; both limits are the same
     assert found.tensor == pytest.approx(2**0.125 * 100 * 4 * 128 * 128 * 64 / 1e13)
-    assert found.body == pytest.approx((found.tensor**2 + (found.dram**4 + found.cache**4) ** 0.5) ** 0.5)
+    assert found.body == pytest.approx((found.tensor**4 + found.dram**4 + found.cache**4) ** 0.25)
     assert found.waves == 0.0
 
 
