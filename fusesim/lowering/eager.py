@@ -107,7 +107,7 @@ def _pointwise(graph: Graph, node: Node, inputs: list[Tensor], output: Tensor) -
         threads=128,
         resident=16,
         steps=min(each, max(ceil(elements, 128.0), 1.0)),
-        slots=row.slots + cost.slots + slow.slots,
+        slots=row.slots + alone.slots + cost.slots + slow.slots,
         special=row.special,
         serial=(alone.full + slow.cycles) * vector,
         partial=(alone.partial + slow.cycles) * vector * (elements % per_block > 0.0),

@@ -11,10 +11,14 @@ from typing import Final, NamedTuple
 
 
 class Dependent(NamedTuple):
-    """Clock cycles per value of a thread's dependent instructions: in a full block, and in one that is not."""
+    """Clock cycles per value of a thread's dependent instructions: in a full block, and in one that is not.
+
+    `slots` are instructions of PyTorch's own code beyond those of `fusesim.kinds`.
+    """
 
     full: float
     partial: float
+    slots: float = 0.0
 
 
 FUNCTORS: Final = {
@@ -25,12 +29,12 @@ FUNCTORS: Final = {
     "rsqrt": Dependent(6.0, 44.0),
     "exp": Dependent(15.0, 93.0),
     "tanh": Dependent(23.0, 101.0),
-    "gelu_tanh": Dependent(26.0, 122.0),
-    "gelu": Dependent(63.0, 117.0),
-    "silu": Dependent(84.0, 130.0),
-    "sigmoid": Dependent(113.0, 140.0),
-    "sin": Dependent(78.0, 146.0),
-    "log1p": Dependent(93.0, 143.0),
+    "gelu_tanh": Dependent(26.0, 122.0, 3.0),
+    "gelu": Dependent(63.0, 117.0, 6.5),
+    "silu": Dependent(84.0, 130.0, 4.5),
+    "sigmoid": Dependent(113.0, 140.0, 6.5),
+    "sin": Dependent(78.0, 146.0, 3.5),
+    "log1p": Dependent(93.0, 143.0, 10.0),
     "sqrt": Dependent(70.0, 100.0),
     "add": Dependent(0.0, 47.0),
     "mul": Dependent(0.0, 37.0),
@@ -40,7 +44,8 @@ FUNCTORS: Final = {
     "minimum": Dependent(64.0, 94.0),
 }
 """What each op takes beyond `neg` in a full block: 20 480 values for `full`, 1500 for `partial`, the mean of bf16 and
-fp32 on an H200 (h200_small.json); of the root, 20 480 positive ones (h200_special.json)."""
+fp32 on an H200 (h200_small.json); of the root, 20 480 positive ones (h200_special.json).
+`slots` from three million values and more in bf16, where instructions bind (h200_pointwise.json, h200_warm.json)."""
 
 PARTIAL: Final = 45.0
 """By how much a partial block takes longer for an op that was not measured: the median of those that were."""

@@ -61,6 +61,11 @@ def test_options_reach_the_library(run):
     assert "transferred from h200-sxm" in printed["price"]["calibration"]
 
 
+def test_a_process_without_a_profiler_is_quicker(run):
+    seen, bare = (record(run, *SMALL, *flag)["price"] for flag in ((), ("--no-profiler",)))
+    assert 2e-7 < (seen["time"] - bare["time"]) / seen["kernels"] < 6e-7
+
+
 def test_repeats_share_a_replay(run):
     one, ten = (record(run, *SMALL, "--graph-repeats", count)["price"] for count in ("1", "10"))
     assert ten["time"] < one["time"]

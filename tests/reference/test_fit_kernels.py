@@ -59,6 +59,8 @@ def test_fitting_again_gives_the_shipped_rates():
             scale = fit.SCALED[rate][0]
             # below a millionth of its scale a rate is nothing
             assert value == pytest.approx(shipped["rates"][rate], rel=1e-5, abs=1e-6 * scale), (name, rate)
-    made = json.loads(fit.record(rows, *fit.held_out(rows, here, target)).model_dump_json(by_alias=True))
-    assert made["spreads"] == SHIPPED["spreads"]
-    assert made["correlation"] == SHIPPED["correlation"]
+    profiled = fit.watched(rows, here, target)
+    spreads = fit.held_out(rows, here, target, profiled)
+    made = json.loads(fit.record(rows, *spreads, profiled).model_dump_json(by_alias=True))
+    for key in ("spreads", "correlation", "profiled", "replay", "following"):
+        assert made[key] == SHIPPED[key], key

@@ -56,7 +56,7 @@ def chain_cases(name, rows):
 def program_cases(suite):
     name = PROGRAMS[suite]
     for label, graph, sets, sides, *_ in thinned(list(plan_accuracy.SUITES[suite]())):
-        found = plan_accuracy.compared(graph, sets, plan_accuracy.OUTPUTS[suite])
+        found = plan_accuracy.compared(graph, sets, suite)
         times = {"unfused": sides["eager"]["med"], "fused": sides["compiled"]["med"]}
         for side, price in (("unfused", found.unfused), ("fused", found.fused)):
             interval = tuple(float(end) for end in price.interval)

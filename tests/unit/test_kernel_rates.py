@@ -171,3 +171,32 @@ def test_an_installation_without_rates_says_so(monkeypatch):
     monkeypatch.setattr(kernel_files, "shipped_rates", dict)
     with pytest.raises(CalibrationError, match="no kernel rates are shipped with this installation"):
         kernel_files.find_rates(fusesim.device("h200-sxm"))
+
+
+@pytest.mark.parametrize(
+    ("path", "launch", "profiled", "longer"),
+    [
+        ("torch", "graph", True, 4e-7),
+        ("inductor", "graph", True, 4e-7),
+        ("torch", "graph", False, 0.0),
+        ("torch", "stream", True, 0.0),  # measured in graphs alone
+        ("cuda", "graph", True, 0.0),  # no framework, no profiler of it
+    ],
+)
+def test_a_profiler_costs_a_framework_s_graphs(path, launch, profiled, longer):
+    rates = KernelRates.model_validate(record(a=1.0) | {"profiled": 4e-7})
+    assert rates.watched(path, launch=launch, profiled=profiled) == longer
+
+
+def test_a_framework_s_replay_is_its_own():
+    rates = KernelRates.model_validate(record(a=1.0) | {"replay": 6e-6})
+    assert rates.replaying("torch", 3e-6) == 6e-6
+    assert rates.replaying("cupy", 3e-6) == 3e-6
+    assert KernelRates.model_validate(record(a=1.0)).replaying("torch", 3e-6) == 3e-6
+
+
+@pytest.mark.parametrize("key", ["profiled", "replay", "following"])
+@pytest.mark.parametrize("value", [-1e-9, 1.0])
+def test_what_kernels_take_besides_is_physical(key, value):
+    with pytest.raises(ValidationError, match=key):
+        KernelRates.model_validate(record(a=1.0) | {key: value})

@@ -252,3 +252,21 @@ def test_planning_and_pricing_a_block_is_quick():
     start = time.perf_counter()
     price(planned(graph, "vertical"), device="h200-sxm", path="inductor")
     assert time.perf_counter() - start < 0.5  # about 12 ms; ten times that on a busy machine
+
+
+def test_a_profiler_that_has_run_costs_each_kernel_of_a_graph():
+    graph = patterns.rmsnorm(tokens=32, hidden=4096, dtype="bf16")
+    plan = planned(graph)
+    bare, seen = (price(plan, launch="graph", profiled=profiled) for profiled in (False, True))
+    each = (seen.time - bare.time) / seen.kernels
+    assert 2e-7 < each < 6e-7  # four H200s: 0.23 to 0.53 us
+    both = fusesim.compare(graph, profiled=False)
+    assert both.unfused.time == pytest.approx(bare.time)
+    stream = [price(plan, launch="stream", profiled=profiled).time for profiled in (False, True)]
+    assert stream[0] == stream[1]
+
+
+@pytest.mark.parametrize("value", [1, "yes", None])
+def test_whether_a_profiler_has_run_is_true_or_false(value):
+    with pytest.raises(InputError, match="profiled is a bool"):
+        price(planned(patterns.gelu(rows=4, cols=1024)), profiled=value)

@@ -1,6 +1,7 @@
 """Matrix products: which tile is chosen, how many rounds that makes, how long they take."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -104,3 +105,11 @@ def test_time_grows_with_the_inner_dimension_of_one_tiling(m, n, k, more):
 def test_no_product_is_faster_than_its_arithmetic(m, n, k):
     product = Product(1, m, k, n, 2)
     assert time_of(product) >= product.flops / (989e12 * 0.7) * (1 - 1e-12)
+
+
+def test_the_last_tile_leaves_alone():
+    # 4 rounds of tiles of 256 x 128 values of 2 B, of which the last takes 65 536 B / 1e11 B/s
+    product, tiling = Product(1, 4096, 4096, 4096, 2), Tiling(256, 128, 1, 512)
+    rates = Rates(peak=1.0, fill=1e18, sustained=1e6, block=0.0)
+    leaving = time_of(product, tiling, replace(rates, drain=1e11)) - time_of(product, tiling, rates)
+    assert leaving == pytest.approx(256 * 128 * 2 / 1e11)

@@ -184,3 +184,8 @@ def test_the_share_that_memory_serves_never_falls_with_size(size, factor):
     small, large = (served(chain(value), "xy", MACHINE, 4.0) for value in (size, size * factor))
     for one, other in zip(small, large, strict=True):
         assert other.read / (size * factor) >= one.read / size - 1e-9
+
+
+def test_a_kernel_follows_the_one_that_has_just_written_what_it_reads():
+    launches = [kernel("x", "a", MB), kernel("x", "b", MB), kernel("b", "c", MB), kernel("a", "d", MB)]
+    assert [one.follows for one in served(launches, {"x"}, MACHINE, 1)] == [False, False, True, False]

@@ -131,6 +131,7 @@ def test_kernels_by_hand_have_a_class_of_their_own(generated):
         (12_000, 1024, 12_000, 32),
         (400, 500, 400, 128),  # few: a block each
         (400, 1000, 400, 256),
+        (300, 200, 300, 64),  # four values to a thread
     ],
 )
 def test_short_rows_stay_on_chip(generated, rows, columns, blocks, threads):
