@@ -26,8 +26,6 @@ import models_torch
 import torch
 from measure_torch import any_config, clean, environment, quantiles
 from torch import nn
-from torch._inductor import config as inductor
-from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 from torch.nn import functional
 
 bf16 = torch.bfloat16
@@ -271,8 +269,12 @@ def main(build, names, stem, *, packed=False):
     args = parser.parse_args()
     out = args.out
     if args.times or args.warm:
-        inductor.autotune_local_cache = False
+        from torch._inductor import config  # noqa: PLC0415 - none of it is needed to build a module
+
+        config.autotune_local_cache = False
     if args.warm:
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner  # noqa: PLC0415
+
         CachingAutotuner.benchmark_all_configs = any_config
         part, parts = map(int, args.warm.split("/"))
         names = list(names)[part::parts]
