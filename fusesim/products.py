@@ -67,10 +67,13 @@ class Tiling:
     at_once: float = 0.0
 
 
-CHOICE: Final = {"peak": 0.85, "fill": 1.4e11, "once": 1.75e-6, "parts": 1e-6}
-"""What the choice of a tile goes by: the share of its peak that an SM reaches, bytes per second into it, what a tile
-and what adding up parts cost. It stands for the library's own heuristics, which are not published; typical values of
-an H200. [1, B/s, s, s]"""
+PLAIN: Final = 1e12
+"""What one SM does without matrix units, at most: their products take operands in a value at a time. [FLOP/s]"""
+
+CHOICE: Final = {"peak": 0.85, "fill": 1.4e11, "plain": 2.8e10, "once": 1.75e-6, "parts": 1e-6}
+"""What the choice of a tile goes by: the share of its peak that an SM reaches, bytes per second into it, with matrix
+units and without, what a tile and what adding up parts cost. It stands for the library's own heuristics, which are
+not published; typical values of an H200. [1, B/s, B/s, s, s]"""
 
 
 def step_time(wide: object, high: object, itemsize: int, *, rate: float, fill: float) -> object:
@@ -98,7 +101,8 @@ def choose_tiling(product: Product, sms: int, rate: float) -> Tiling:
     best, found = np.inf, Tiling(128, 128, 1, 1)
     wide, high = TILES.T
     inner = 128 / product.itemsize
-    times = step_time(wide, high, product.itemsize, rate=rate * CHOICE["peak"], fill=CHOICE["fill"])
+    fill = CHOICE["fill"] if rate > PLAIN else CHOICE["plain"]
+    times = step_time(wide, high, product.itemsize, rate=rate * CHOICE["peak"], fill=fill)
     smallest = np.ceil(product.n / 64) * np.ceil(product.m / 128) * product.batch
     splits = product.k >= LEAST_INNER and 2 * smallest <= sms
     for split in SPLITS:

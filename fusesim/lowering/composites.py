@@ -13,7 +13,7 @@ from fusesim.lowering.access import accesses, ceil, width
 from fusesim.lowering.batch_norms import batch_norm, batch_norm_backward, batch_norm_train
 from fusesim.lowering.norms import group_norm, layer_norm
 from fusesim.lowering.pictures import pool, pool_backward, touched_once, upsample
-from fusesim.lowering.rows import THREADS, WARP, above, softmax
+from fusesim.lowering.rows import THREADS, WARP, softmax
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def nll_loss(graph: Graph, node: Node, target: Target) -> list[Launch]:
     del target
     x, wanted = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
     rows = float(max(wanted.elements, 1))
-    threads = min(max(above(math.ceil(rows / LOSSES)), WARP), MOST_LOSS_THREADS)
+    threads = min(max(1 << round(math.log2(max(rows // LOSSES, 1.0))), WARP), MOST_LOSS_THREADS)
     return [
         Launch(
             name="nll_loss",

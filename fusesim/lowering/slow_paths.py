@@ -11,10 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fusesim.graph import Graph
     from fusesim.node import Node
+
+    Rule = Callable[[Node, Sequence["Values"]], "Values"]
 
 
 class Values(NamedTuple):
@@ -50,8 +52,8 @@ NAN_IN_ROW: Final = {
 }
 """Of kernels over rows: a softmax divides each value, a running variance each deviation."""
 
-POSITIVE: Final = frozenset({"exp", "exp2", "sigmoid", "softmax", "rsqrt"})
-LIKE_INPUT: Final = frozenset({"silu", "gelu", "gelu_tanh", "tanh", "sum", "mean", "amax", "cast", "copy"})
+POSITIVE: Final = frozenset({"exp", "exp2", "sigmoid", "softmax"})
+LIKE_INPUT: Final = frozenset({"silu", "gelu", "gelu_tanh", "tanh", "cast", "copy"})
 """Ops whose values are positive, and those whose values are negative or zero where their operand's are."""
 
 _KEY: Final = "_values"
@@ -76,50 +78,94 @@ def _followed(graph: Graph) -> dict[str, Values]:
 
 
 def _made(node: Node, at: Sequence[Values]) -> Values:
-    """Return what an op makes of values."""
-    if not at:
-        return Values()
-    nan = any(one.nan for one in at)
-    first = at[0]
-    if node.kind in RULES:
-        return RULES[node.kind](node, at, nan)
+    """Return what an op makes of values; what is not a number stays so, but where it is compared."""
+    if not at or node.kind in COMPARED:
+        return Values(negative=not at, zero=bool(at))
+    made = RULES.get(node.kind, _usual)(node, at)
+    return made._replace(nan=made.nan or any(one.nan for one in at))
+
+
+def _usual(node: Node, at: Sequence[Values]) -> Values:
     if node.kind in POSITIVE:
-        return Values(negative=False, nan=nan or (node.kind == "rsqrt" and (first.negative or first.zero)))
-    if node.kind in LIKE_INPUT or node.family == "layout":
-        return Values(first.negative, first.zero and node.family != "reduction", nan)
-    return Values(nan=nan)
+        return Values(negative=False)
+    if node.kind in LIKE_INPUT or node.family == "view":
+        return at[0]
+    return Values()
 
 
-def _quotient(node: Node, at: Sequence[Values], nan: bool) -> Values:  # noqa: FBT001
-    by = at[-1] if len(at) > 1 or node.attr("reverse") else Values(negative=False)
-    over = at[0] if not node.attr("reverse") else Values(negative=False)
-    return Values(over.negative or by.negative, over.zero, nan or by.zero)
-
-
-def _sum(node: Node, at: Sequence[Values], nan: bool) -> Values:  # noqa: FBT001
+def _operands(node: Node, at: Sequence[Values]) -> list[Values]:
+    """Return an op's operands in order, a number among them."""
     number = node.attr("scalar")
-    down = isinstance(number, (int, float)) and number < 0
-    return Values(any(one.negative for one in at) or down, number is None and all(one.zero for one in at), nan)
+    if number is None:
+        return list(at)
+    known = isinstance(number, (int, float))
+    one = Values(negative=known and number < 0, zero=known and number == 0)
+    return [one, *at] if node.attr("reverse") else [*at, one]
 
 
-RULES: Final = {
-    "relu": lambda node, at, nan: Values(False, at[0].negative or at[0].zero, nan),  # noqa: ARG005
-    "abs": lambda node, at, nan: Values(False, at[0].zero, nan),  # noqa: ARG005
-    "square": lambda node, at, nan: Values(False, at[0].zero, nan),  # noqa: ARG005
-    "sqrt": lambda node, at, nan: Values(False, at[0].zero, nan or at[0].negative),  # noqa: ARG005
-    "log": lambda node, at, nan: Values(True, False, nan or at[0].negative or at[0].zero),  # noqa: ARG005
-    "log1p": lambda node, at, nan: Values(True, at[0].zero, nan or at[0].negative),  # noqa: ARG005
-    "var": lambda node, at, nan: Values(False, False, nan),  # noqa: ARG005
-    "amin": lambda node, at, nan: Values(at[0].negative, at[0].zero and not at[0].negative, nan),  # noqa: ARG005
-    "neg": lambda node, at, nan: Values(True, at[0].zero, nan),  # noqa: ARG005
-    "sin": lambda node, at, nan: Values(True, at[0].zero, nan),  # noqa: ARG005
-    "mul": lambda node, at, nan: Values(any(v.negative for v in at), any(v.zero for v in at), nan),  # noqa: ARG005
-    "sub": lambda node, at, nan: Values(True, len(set(node.inputs)) < len(at), nan),
-    "dropout": lambda node, at, nan: Values(at[0].negative, True, nan),  # noqa: ARG005
+def _quotient(node: Node, at: Sequence[Values]) -> Values:
+    operands = _operands(node, at)
+    over, by = operands[0], operands[-1]
+    return Values(over.negative or by.negative, over.zero, by.zero)
+
+
+def _sum(node: Node, at: Sequence[Values]) -> Values:
+    operands = _operands(node, at)
+    return Values(any(one.negative for one in operands), all(one.zero for one in operands))
+
+
+def _product(node: Node, at: Sequence[Values]) -> Values:
+    operands = _operands(node, at)
+    squared = len(operands) == len(node.inputs) and len(set(node.inputs)) == 1
+    return Values(any(one.negative for one in operands) and not squared, any(one.zero for one in operands))
+
+
+def _largest(node: Node, at: Sequence[Values]) -> Values:
+    operands = _operands(node, at)
+    return Values(all(one.negative for one in operands), any(one.zero for one in operands))
+
+
+def _power(node: Node, at: Sequence[Values]) -> Values:
+    return Values(at[0].negative and node.attr("scalar") not in EVEN, at[0].zero)
+
+
+def _dropped(node: Node, at: Sequence[Values]) -> Values:
+    return Values(at[0].negative, at[0].zero or node.attr("p", 1.0) != 0.0)
+
+
+COMPARED: Final = frozenset({"gt", "ge", "lt", "le", "eq", "ne"})
+"""Ops whose values are 0 and 1."""
+
+EVEN: Final = (2, 4, 6)
+"""Exponents whose powers are not negative."""
+
+RULES: Final[dict[str, Rule]] = {
+    "relu": lambda _, at: Values(negative=False, zero=at[0].negative or at[0].zero),
+    "abs": lambda _, at: Values(negative=False, zero=at[0].zero),
+    "square": lambda _, at: Values(negative=False, zero=at[0].zero),
+    "sqrt": lambda _, at: Values(negative=False, zero=at[0].zero, nan=at[0].negative),
+    "rsqrt": lambda _, at: Values(negative=False, nan=at[0].negative or at[0].zero),
+    "log": lambda _, at: Values(nan=at[0].negative or at[0].zero),
+    "log1p": lambda _, at: Values(zero=at[0].zero, nan=at[0].negative),
+    "neg": lambda _, at: Values(zero=at[0].zero),
+    "sin": lambda _, at: Values(zero=at[0].zero),
+    "var": lambda *_: Values(negative=False),
+    "var_mean": lambda *_: Values(negative=False),
+    "sum": lambda _, at: Values(negative=at[0].negative),
+    "mean": lambda _, at: Values(negative=at[0].negative),
+    "amax": lambda _, at: Values(negative=at[0].negative),
+    "amin": lambda _, at: Values(negative=at[0].negative, zero=at[0].zero and not at[0].negative),
+    "sub": lambda node, at: Values(zero=len(set(node.inputs)) < len(at)),
+    "maximum": _largest,
+    "clamp": _largest,
+    "dropout": _dropped,
+    "mul": _product,
     "add": _sum,
     "div": _quotient,
+    "pow": _power,
 }
-"""What ops make of values, where that is more than a rule for many."""
+"""What ops make of values, where that is more than a rule for many. A mean that comes with a variance is taken to be
+as positive as that."""
 
 
 def slow_path(graph: Graph, node: Node, zero: dict[str, Slow] = ZERO, nan: dict[str, Slow] = NAN) -> Slow:

@@ -102,16 +102,19 @@ def splits(rows: int, columns: int, sms: int, *, outer: bool) -> bool:
 
 def _collect(form: Graph, node: Node, stored: set[str], loop: Loop) -> None:
     """Add an op and what is computed on the way to it; note what is read."""
-    loop.cone.add(node.name)
-    for name in node.inputs:
-        base = form.base(name)
-        producer = form.producers.get(base)
-        if producer is not None and producer.name not in stored:
-            if producer.name not in loop.cone:
-                _collect(form, producer, stored, loop)
-        else:
-            tensor = form.tensors[name]
-            loop.reads[tensor.storage] = max(loop.reads.get(tensor.storage, 0), tensor.bytes)
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if node.name in loop.cone:
+            continue
+        loop.cone.add(node.name)
+        for name in node.inputs:
+            producer = form.producers.get(form.base(name))
+            if producer is not None and producer.name not in stored:
+                stack.append(producer)
+            else:
+                tensor = form.tensors[name]
+                loop.reads[tensor.storage] = max(loop.reads.get(tensor.storage, 0), tensor.bytes)
 
 
 def compatible(one: Loop, other: Loop) -> bool:

@@ -17,6 +17,7 @@ from fusesim.launches import (
     in_waves,
     launch_time,
     matrix_time,
+    rounds,
 )
 from fusesim.machine import Machine
 from fusesim.products import Product, Tiling
@@ -123,24 +124,26 @@ def test_a_second_pass_costs_the_path_a_quarter_of_its_bytes():
 
 
 @pytest.mark.parametrize(
-    ("blocks", "rounds"),
+    ("blocks", "times"),
     [
         (1, 1),  # one block takes as long as a full round
         (1600, 1),
-        (1700, 2),  # so does a round of a hundred
+        (1800, 2),  # so does a round of an eighth
         (3200, 2),
         (16_000, 10),
     ],
 )
-def test_blocks_run_in_rounds(blocks, rounds):
-    assert in_waves(0.0, 1e-6, blocks / 1600) == pytest.approx(rounds * 1e-6)
-    assert timed(launch(blocks=float(blocks)), Rates(slots=0.0, block=1e-6)).waves == pytest.approx(rounds * 1e-6)
+def test_blocks_run_in_rounds(blocks, times):
+    assert in_waves(0.0, 1e-6, blocks / 1600) == pytest.approx(times * 1e-6)
+    assert timed(launch(blocks=float(blocks)), Rates(slots=0.0, block=1e-6)).waves == pytest.approx(times * 1e-6)
 
 
 def test_a_round_is_as_long_as_its_blocks_and_what_they_share():
     # 3 us shared and 4 us alone: 5 us, in each of two rounds that share 6 us
     assert in_waves(3e-6, 4e-6, 1.0) == pytest.approx(5e-6)
     assert in_waves(6e-6, 4e-6, 2.0) == pytest.approx(10e-6)
+    # a sixteenth of a round takes half of a block's time
+    assert in_waves(0.0, 4e-6, 1.0625) == pytest.approx(6e-6)
     # a round and a half: of 4.5 us shared, 3 in the full round and 1.5 in the other
     assert in_waves(4.5e-6, 4e-6, 1.5) == pytest.approx(5e-6 + math.hypot(1.5e-6, 4e-6))
     assert in_waves(4.5e-6, 0.0, 1.5) == pytest.approx(4.5e-6)  # blocks that wait for nothing of their own
@@ -148,8 +151,8 @@ def test_a_round_is_as_long_as_its_blocks_and_what_they_share():
 
 @given(throughput=st.floats(0, 1e-3), alone=st.floats(0, 1e-3), waves=st.floats(0.01, 1e4))
 def test_rounds_take_no_less_than_either_part_and_no_more_than_both(throughput, alone, waves):
-    found, rounds = in_waves(throughput, alone, waves), max(math.ceil(waves), 1)
-    assert max(throughput, alone) * (1 - 1e-9) <= found <= (throughput + rounds * alone) * (1 + 1e-9)
+    found, own = in_waves(throughput, alone, waves), rounds(waves) * alone
+    assert max(throughput, own) * (1 - 1e-9) <= found <= (throughput + own) * (1 + 1e-9)
 
 
 def test_a_last_block_that_is_not_full_ends_later_where_memory_does_not_hide_it():

@@ -79,5 +79,31 @@ def test_what_is_subtracted_from_itself_is_zero():
 
 
 def test_an_op_that_was_not_measured_takes_its_cycles_and_more_in_a_partial_block():
-    assert dependent("erfc", 40.0) == (40.0, 85.0)
+    assert dependent("erfc", 40.0) == (40.0, 85.0, 0.0)
     assert all(one.partial >= one.full for one in FUNCTORS.values())
+
+
+def built(make):
+    """Return the graph of what a function makes of two inputs."""
+    b = Builder("made")
+    b.output(make(b, b.input(40, 512, dtype="bf16"), b.input(40, 512, dtype="bf16")))
+    return b.graph()
+
+
+@pytest.mark.parametrize(
+    ("make", "cost"),
+    [
+        (lambda b, x, _: b.op("sqrt", b.op("mul", x, x)), Slow()),  # a square, however it is written
+        (lambda b, x, y: b.op("sqrt", b.op("mul", x, y)), NAN["sqrt"]),
+        (lambda b, x, _: b.op("sqrt", b.op("mul", b.op("exp", x), scalar=-1.0)), NAN["sqrt"]),
+        (lambda b, x, _: b.op("sqrt", b.op("add", b.reduce("var", x, [-1]), scalar=1e-5)), Slow()),
+        (lambda b, x, y: b.op("div", b.op("maximum", x, scalar=0.0), y), ZERO["div"]),  # a relu, however it is written
+        (lambda b, x, y: b.op("div", b.op("relu", x), y), ZERO["div"]),
+        (lambda b, x, y: b.op("div", b.op("maximum", x, scalar=1.0), y), Slow()),
+        (lambda b, x, y: b.op("silu", b.op("where", b.op("gt", b.op("log", x), y), x, y)), Slow()),  # 0 or 1
+        (lambda b, x, y: b.op("div", x, b.op("relu", y)), ZERO["div"]),
+    ],
+)
+def test_a_rule_follows_values_and_not_how_they_are_written(make, cost):
+    graph = built(make)
+    assert slow_path(graph, graph.nodes[-1]) == cost
