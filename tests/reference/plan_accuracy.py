@@ -74,7 +74,7 @@ TITLES = {
     "patterns": "PyTorch patterns (h200_patterns.json)",
     "own patterns": "the same patterns, own sizes",
     "random": "random programs",
-    "judge": "random programs measured after all effects were chosen",
+    "judge": "a hundred more random programs",
 }
 
 
