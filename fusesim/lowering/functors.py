@@ -57,6 +57,6 @@ def dependent(kind: str, serial: float) -> Dependent:
     Examples
     --------
     >>> dependent("exp", 15.0), dependent("erfc", 40.0)
-    (Dependent(full=15.0, partial=93.0), Dependent(full=40.0, partial=85.0))
+    (Dependent(full=15.0, partial=93.0, slots=0.0), Dependent(full=40.0, partial=85.0, slots=0.0))
     """
     return FUNCTORS.get(kind) or Dependent(serial, serial + PARTIAL)
