@@ -15,11 +15,13 @@ from fusesim.api import find_device
 from fusesim.calibration import machine_of
 from fusesim.errors import CalibrationError
 from fusesim.fusion import FusionPlan, Group
+from fusesim.inputs import choice
 from fusesim.kernel import reused_share
 from fusesim.launches import Served, launch_time
 from fusesim.lowering import launches_of
 from fusesim.lowering.target import target_of
 from fusesim.reuse import served
+from fusesim.schedule import LAUNCH_MODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,6 +118,7 @@ def group_cost(device: str | HardwareProfile, path: str = "inductor", **as_price
         if given is not None:
             raise
         return None
-    how = {"launch": as_price.get("launch", "graph"), "profiled": as_price.get("profiled", True)}
+    mode = choice("launch mode", as_price.get("launch", "graph"), LAUNCH_MODES)
+    how = {"launch": mode, "profiled": as_price.get("profiled", True)}
     seen = replace(machine, floor=machine.floor + rates.watched(path, **how))
     return GroupCost(seen, rates, target_of(machine, profile), path)

@@ -57,7 +57,8 @@ class Asked:
         """What is planned, how, and where."""
         values = plan_report.written(patterns.parameters(self.pattern) | self.values)
         how = f"{self.strategy} on {self.device.name}, {self.path} kernels"
-        return f"{self.pattern} {values}: {how}, {self.as_price['launch']}, {self.as_price['model']}"
+        bare = "" if self.as_price["profiled"] else ", no profiler"
+        return f"{self.pattern} {values}: {how}, {self.as_price['launch']}, {self.as_price['model']}{bare}"
 
 
 @click.command(name="plan")
