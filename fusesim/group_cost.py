@@ -18,7 +18,7 @@ from fusesim.fusion import FusionPlan, Group
 from fusesim.inputs import choice
 from fusesim.kernel import reused_share
 from fusesim.launches import Served, launch_time
-from fusesim.lowering import launches_of
+from fusesim.lowering import launches_of, lower
 from fusesim.lowering.target import target_of
 from fusesim.reuse import served
 from fusesim.schedule import LAUNCH_MODES
@@ -54,6 +54,23 @@ class GroupCost:
         where = [self._cold(launches[0])] if len(launches) == 1 else self._served(launches)
         return sum(
             launch_time(launch, self._row(launch.row), self.machine, at, floor=self.machine.floor).time
+            for launch, at in zip(launches, where, strict=True)
+        )
+
+    def whole(self, plan: FusionPlan) -> float:
+        """Return the time of a plan's kernels one after the other, cold, caches between them included. [s]."""
+        launches = [launch for _, launch in lower(plan, self.path, self.target)]
+        graph = plan.graph
+        inputs, outputs = ({graph.tensors[n].storage for n in names} for names in (graph.inputs, graph.outputs))
+        where = served(launches, inputs, self.machine, math.inf, outputs)
+        return sum(
+            launch_time(
+                launch,
+                self._row(launch.row),
+                self.machine,
+                at,
+                floor=self.machine.floor + self.rates.following * at.follows,
+            ).time
             for launch, at in zip(launches, where, strict=True)
         )
 

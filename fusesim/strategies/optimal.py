@@ -4,7 +4,7 @@ Variables say which candidates are taken, each op is covered once, the sum of pr
 each other are legal by themselves, so that no circle arises is enforced lazily: solve, find a circle, forbid its
 groups together, solve again. The objective is additive, kernel after kernel; what kernels do to each other (caches) is
 not in it. Other strategies' plans are then priced with the same cost and the cheapest of all is returned, so that this
-one never costs more.
+one never costs more. In the end the greedy plans are priced against it kernel after kernel, caches included.
 
 A note says what the result is: exact over all groups (up to ten ops), exact over groups that hang together (growth
 of candidates ended by itself), or the best found, with `bound` where the solver's own bound is one.
@@ -26,7 +26,7 @@ from fusesim.strategies.vertical import forms, merged
 from fusesim.topology import bits, topology
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fusesim.fusion import FusionPlan
     from fusesim.graph import Graph
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 OTHERS: Final = ("eager", "xla", "tvm", "mlir", "inductor")
 """Strategies whose plans are priced against the solver's."""
+
+GREEDY: Final = ("vertical", "horizontal")
+"""Strategies whose plans are priced against the cheapest once more, kernel after kernel."""
 
 SECONDS: Final = 3.0
 """Time for the solver, all rounds together; wall-clock, so a slower machine may return a bound instead. [s]."""
@@ -72,7 +75,27 @@ def decide(graph: Graph, context: Context) -> FusionPlan:
         if best is None or price < least - LEAST:
             notes = (f"the plan of {name}, cheaper than the best partition without computing anything twice",)
             best, least = replace(other, strategy="optimal", source=graph, notes=notes), price
-    return best if best is not None else as_plan(graph, topology(graph), (), "optimal", source=graph)
+    if best is None:
+        return as_plan(graph, topology(graph), (), "optimal", source=graph)
+    return _in_sequence(graph, context, best)
+
+
+def _in_sequence(graph: Graph, context: Context, best: FusionPlan) -> FusionPlan:
+    """Return a greedy plan instead, where it is cheaper kernel after kernel: the objective has no cache in it.
+
+    Only a cost that can price a whole plan can tell.
+    """
+    whole: Callable[[FusionPlan], float] | None = getattr(context.cost, "whole", None)
+    if whole is None:
+        return best
+    least = whole(best)
+    for name in GREEDY:
+        other = find_strategy(name)(graph, context)
+        price = whole(other)
+        if price < least - LEAST:
+            notes = (f"the plan of {name}, cheaper for what the cache keeps between kernels",)
+            best, least = replace(other, strategy="optimal", source=graph, notes=notes), price
+    return best
 
 
 def solve(topo: Topology, prices: Prices) -> Solved:

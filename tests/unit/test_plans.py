@@ -270,3 +270,26 @@ def test_a_profiler_that_has_run_costs_each_kernel_of_a_graph():
 def test_whether_a_profiler_has_run_is_true_or_false(value):
     with pytest.raises(InputError, match="profiled is a bool"):
         price(planned(patterns.gelu(rows=4, cols=1024)), profiled=value)
+
+
+@pytest.mark.parametrize("profiled", [True, False])
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("dropout_residual_layernorm", {"tokens": 785, "hidden": 4096}),  # what its norm reads is still in the cache
+        ("softmax", {"rows": 4, "cols": 16384, "composite": False}),
+        ("rmsnorm", {"tokens": 300, "hidden": 2048}),
+    ],
+)
+@pytest.mark.parametrize("path", ["inductor", "cupy"])
+def test_the_best_plan_is_no_slower_than_a_greedy_one_with_caches_counted(name, sizes, path, profiled):
+    graph = patterns.find(name)(**sizes)
+    cost = cost_of("h100-sxm", path, profiled=profiled)
+    optimal, vertical, eager = (
+        price(
+            fusesim.plan(graph, strategy, "h100-sxm", cost=cost), device="h100-sxm", path=path, profiled=profiled
+        ).time
+        for strategy in ("optimal", "vertical", "eager")
+    )
+    assert optimal <= vertical * (1 + 1e-9)
+    assert vertical <= eager * (1 + 1e-9)
