@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 HELD: Final = 1024
 """Longest row that a generated kernel keeps on chip."""
 
+HELD_INDIRECT: Final = 64
+"""The same where an index says what each value of a row is, so that rows are not read in order (PyTorch 2.11:
+torch/_inductor, choices.py, should_use_persistent_reduction; t5 among the measured models)."""
+
 LOADED_BYTES: Final = 16
 """Bytes that a thread loads at once; pieces of a padded row that lie beyond its end are not computed. [B]"""
 
@@ -51,9 +55,15 @@ def row_kernels(part: Part, sms: int) -> list[Launch]:
         return over_columns(part, shape)
     if splits(shape.rows, shape.columns, sms, outer=False) and not any(levels.values()):
         return two_stages(part, shape, sms)
-    if shape.columns <= HELD:
+    if shape.columns <= (HELD_INDIRECT if _indirect(part, shape) else HELD):
         return [_held(part, shape, sms)]
     return [_looped(part, shape, levels, sms)]
+
+
+def _indirect(part: Part, shape: RowShape) -> bool:
+    """Return whether a row is made of what an index names, value by value: not where an index names a whole row."""
+    gathers = [node for node in part.nodes if node.family == "gather"]
+    return any(part.graph.tensors[node.outputs[0]].shape[-1:] != (shape.columns,) for node in gathers)
 
 
 def _held(part: Part, shape: RowShape, sms: int) -> Launch:
@@ -127,7 +137,10 @@ def _block(part: Part, shape: RowShape, every: Sequence[Sequence[Node]]) -> _Blo
     reductions = len(part.reductions) + sum(node.kind in VARIANCES for node in part.reductions)
     heavy = shape.rows > MANY_ROWS and loads + reductions >= MANY_OPERANDS
     share = 2 if heavy else 1
-    return _Block(LOOP_THREADS // share, TILE // share, 2.0 if shape.columns <= TILE else 1.0)
+    whole = 1 << (shape.columns - 1).bit_length()  # a shorter row is one tile, and takes fewer threads
+    tile = min(TILE // share, whole)
+    threads = max(LOOP_THREADS * tile // TILE, WARP)
+    return _Block(threads, tile, 2.0 if shape.columns <= TILE else 1.0)
 
 
 def _looped(part: Part, shape: RowShape, levels: dict[str, int], sms: int) -> Launch:

@@ -23,8 +23,8 @@ _SPEC.loader.exec_module(accuracy)
 MODELS = accuracy.measured()
 FOUR = [model for model in MODELS if model.file == "h200_models.json"]
 TARGETS = {"eager": (0.07, 0.20), "compiled": (0.10, 0.20)}  # median, 90th percentile
-MISSED = {  # 10 and 20 % are the targets: t5, whisper and resnet18 compiled
-    ("eight of other families (h200_own_models_more.json)", "compiled"): (0.115, 0.25),
+MISSED = {  # 10 % is the target of the median: whisper, t5 and convnext compiled
+    ("eight of other families (h200_own_models_more.json)", "compiled"): (0.115, 0.20),
 }
 FEWER = {  # kernels that are known to be missing, and why
     "experts:1024": (6, "a top-k is a selection and a sort; what weighs the experts is not found by what reads it"),

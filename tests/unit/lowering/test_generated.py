@@ -648,3 +648,24 @@ def test_the_root_of_a_variance_does_not_branch():
 
     assert arithmetic_of(root(True), 1000).slots == POSITIVE_ROOT
     assert arithmetic_of(root(None), 1000).slots == SLOTS["sqrt"]
+
+
+@pytest.mark.parametrize(
+    ("by_value", "row"),
+    [
+        (True, "gen_rows_short_16"),  # a bias by distance: an index names each value of a row
+        (False, "gen_held16"),  # a token's embedding: it names the whole row
+    ],
+)
+def test_rows_that_an_index_scatters_are_looped_over(generated, by_value, row):
+    def build(b):
+        if by_value:
+            table, index = b.input(32, 1, dtype="bf16"), b.input(512, 512, dtype="int64")
+            bias = b.view(b.embedding(table, index), (512, 512))
+            x = b.op("add", b.input(512, 512, dtype="bf16"), bias)
+        else:
+            x = b.embedding(b.input(50, 512, dtype="bf16"), b.input(512, dtype="int64"))
+        return b.op("sub", x, b.reduce("mean", x, [-1], keepdim=True))
+
+    (made,) = generated(build)
+    assert made.row == row
