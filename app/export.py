@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-import plotly.io  # type: ignore[import-untyped, unused-ignore]
-
 from . import figures, palette, readout, time_figure
+from .html_parts import drawn
 from .view import look_at
 
 if TYPE_CHECKING:
@@ -72,8 +71,8 @@ def chain_html(ops: int | str | list[str], elements: int, **terms: Any) -> str:
         title=html.escape(f"A chain of {_chain(view)} on {view.point.device.name}"),
         palette=palette.style_sheet(),
         sentence=html.escape(readout.sentence(view)),
-        time=_embed(time_figure.time_chart(view), library=True),
-        bytes=_embed(figures.bytes_chart(view), library=False),
+        time=drawn(time_figure.time_chart(view), library=True),
+        bytes=drawn(figures.bytes_chart(view), library=False),
     )
 
 
@@ -81,15 +80,3 @@ def _chain(view: View) -> str:
     """Say how long the chain is."""
     count = int(view.point.unfused.kernels)
     return "1 operation" if count == 1 else f"{count} operations"
-
-
-def _embed(figure: figures.Figure, *, library: bool) -> str:
-    """Return a chart as a part of a page, with Plotly before the first one."""
-    return plotly.io.to_html(  # type: ignore[no-any-return, unused-ignore]
-        figure,
-        config=figures.CONFIG,
-        include_plotlyjs=library,
-        full_html=False,
-        default_height="100%",
-        validate=False,
-    )

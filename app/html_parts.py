@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import plotly.io  # type: ignore[import-untyped, unused-ignore]
 
@@ -27,9 +27,9 @@ def table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *,
     return f'<h2>{html.escape(title)}</h2>\n<div class="table"><table>\n{body}\n</table></div>'
 
 
-def chart(figure: figures.Figure, height: str = "", *, library: bool) -> str:
-    """Return a chart, with Plotly before the first one; without `height` the page's style says how high it is."""
-    drawn: Any = plotly.io.to_html(
+def drawn(figure: figures.Figure, *, library: bool) -> str:
+    """Return a figure as a part of a page, with Plotly before the first one."""
+    return plotly.io.to_html(  # type: ignore[no-any-return, unused-ignore]
         figure,
         config=figures.CONFIG,
         include_plotlyjs=library,
@@ -37,5 +37,9 @@ def chart(figure: figures.Figure, height: str = "", *, library: bool) -> str:
         default_height="100%",
         validate=False,
     )
+
+
+def chart(figure: figures.Figure, height: str = "", *, library: bool) -> str:
+    """Return a chart, with Plotly before the first one; without `height` the page's style says how high it is."""
     style = f' style="height: {height}"' if height else ""
-    return f'<div class="chart"{style}>{drawn}</div>'
+    return f'<div class="chart"{style}>{drawn(figure, library=library)}</div>'

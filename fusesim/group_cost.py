@@ -20,7 +20,7 @@ from fusesim.kernel import reused_share
 from fusesim.launches import Served, launch_time
 from fusesim.lowering import launches_of, lower
 from fusesim.lowering.target import target_of
-from fusesim.reuse import served
+from fusesim.reuse import memories, served
 from fusesim.schedule import LAUNCH_MODES
 
 if TYPE_CHECKING:
@@ -60,17 +60,10 @@ class GroupCost:
     def whole(self, plan: FusionPlan) -> float:
         """Return the time of a plan's kernels one after the other, cold, caches between them included. [s]."""
         launches = [launch for _, launch in lower(plan, self.path, self.target)]
-        graph = plan.graph
-        inputs, outputs = ({graph.tensors[n].storage for n in names} for names in (graph.inputs, graph.outputs))
-        where = served(launches, inputs, self.machine, math.inf, outputs)
+        rotating, held = memories(plan.graph)
+        where = served(launches, rotating, self.machine, math.inf, held)
         return sum(
-            launch_time(
-                launch,
-                self._row(launch.row),
-                self.machine,
-                at,
-                floor=self.machine.floor + self.rates.following * at.follows,
-            ).time
+            self.rates.time(launch, self.machine, at, floor=self.machine.floor).time
             for launch, at in zip(launches, where, strict=True)
         )
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fusesim.errors import InputError
-from fusesim.launches import PARAMETERS, Rates
+from fusesim.launches import PARAMETERS, Rates, launch_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from fusesim.launches import Launch, LaunchTime, Served
+    from fusesim.machine import Machine
 
 FALLBACK: Final = {
     "pool": "strided2_16",
@@ -104,6 +107,11 @@ class KernelRates(_Record):
         known = path if path in self.spreads else "inductor"
         own = self.spreads.get(f"{known}/{bound}") or self.spreads[known]
         return own.low, own.high
+
+    def time(self, launch: Launch, machine: Machine, served: Served, *, floor: float) -> LaunchTime:
+        """Return the time of one kernel of a plan, behind the one before. [s]."""
+        after = floor + self.following * served.follows
+        return launch_time(launch, self.find(launch.row), machine, served, floor=after)
 
     def find(self, name: str) -> Rates:
         """Return the rates of a class, or of the one that stands in for it."""

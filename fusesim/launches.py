@@ -17,12 +17,13 @@ memory, instructions or the matrix units are longer, and hide most of that. Plai
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fusesim.attention_tiles import attention_time
 from fusesim.kernel import TURNAROUND
 from fusesim.products import product_time
+from fusesim.waves import in_waves, rounds
 
 if TYPE_CHECKING:
     from fusesim.attention_tiles import TiledAttention
@@ -43,10 +44,6 @@ per thread (tests/reference/h200_threads.json)."""
 
 SPECIAL_ISSUE: Final = 8.0
 """Clock cycles that a warp's special function occupies its scheduler's unit: 32 lanes on 4 (Hopper)."""
-
-FEW: Final = 0.125
-"""Share of a round that hides in the one before, in part. Of 0, 1/16, 1/8 and 1/4 all fit 2100 programs over rows alike
-(H200): it is there so that one block more does not cost a round."""
 
 SECOND_PASS: Final = 0.25
 """Part of the bytes of a second pass over rows that leaves the SM: most is still in its own first-level cache. Of 1.0,
@@ -194,7 +191,6 @@ class Served:
     cold: float = 1.0
     evicted: float = 0.0
     follows: bool = False
-    missed: dict[str, float] = field(default_factory=dict)
 
 
 def fetch_factor(code: float) -> float:
@@ -206,53 +202,6 @@ def fetch_factor(code: float) -> float:
     (1.0, 1.5)
     """
     return 1.0 if code <= CODE_CACHE else 1.0 + FETCH * (1.0 - CODE_CACHE / code)
-
-
-def rounds(waves: float) -> float:
-    """Return how many rounds of blocks run one after the other, the last in part where it hides in the one before.
-
-    Examples
-    --------
-    >>> rounds(0.3), rounds(2.0), rounds(2.0625), rounds(2.5)
-    (1.0, 2.0, 2.5, 3.0)
-    """
-    if waves <= 1.0:
-        return 1.0
-    full = math.floor(waves)
-    return full + min((waves - full) / FEW, 1.0)
-
-
-def in_waves(throughput: float, alone: float, waves: float) -> float:
-    """Return how long rounds of blocks take, one after the other. [s].
-
-    Parameters
-    ----------
-    throughput : float
-        What all blocks take where only units that they share bind. [s]
-    alone : float
-        What one block takes that runs alone. [s]
-    waves : float
-        Blocks over those that fit on the device at once.
-
-    Notes
-    -----
-    Blocks of one length start together and end together, so a last round that is partly full still takes as long as
-    one block; but the first `FEW` of it begin when the first blocks end, and not after all. In a round the two add up
-    like independent delays, hypot: a block that waits for its own results does so beside others that issue theirs, but
-    not all of the time. Of exponents 8, 4, 2.5, 2 and 1.5, 2 and 2.5 fit kernels
-    over rows best: 4.0 % in the median of 1500 programs, against 4.4 % for 8 (H200). Limit: blocks that differ in
-    length.
-
-    Examples
-    --------
-    >>> in_waves(3.0, 4.0, 0.5), in_waves(6.0, 4.0, 2.0)
-    (5.0, 10.0)
-    """
-    if waves <= 1.0:
-        return math.hypot(throughput, alone)
-    full = math.floor(waves)
-    each, rest = throughput / waves, waves - full
-    return full * math.hypot(each, alone) + math.hypot(rest * each, alone * (rounds(waves) - full))
 
 
 def matrix_time(launch: Launch, rates: Rates, machine: Machine) -> float:

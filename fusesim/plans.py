@@ -28,7 +28,6 @@ from fusesim.inputs import (
     single,
     strategy_and_path,
 )
-from fusesim.launches import launch_time
 from fusesim.liveness import peak_memory
 from fusesim.lowering import lower
 from fusesim.lowering.target import target_of
@@ -36,7 +35,7 @@ from fusesim.plan_run import Kernel, PlanRun, Settings, TextbookRun
 from fusesim.planning import cost_of
 from fusesim.planning import plan as plan_graph
 from fusesim.records import Price
-from fusesim.reuse import served
+from fusesim.reuse import memories, served
 from fusesim.schedule import LAUNCH_MODES, TEXTBOOK_LAUNCH, TEXTBOOK_REPLAY
 
 if TYPE_CHECKING:
@@ -199,22 +198,17 @@ def _calibrated(
     target = target_of(machine, profile)
     placed = lower(plan, path, target)
     launches = [launch for _, launch in placed]
-    graph = plan.graph
-    own_inputs, own_outputs = (
-        {graph.tensors[name].storage for name in names} for names in (graph.inputs, graph.outputs)
-    )
-    rotating = own_inputs | own_outputs if outputs == "kept" else own_inputs
-    where = served(launches, rotating, machine, sets, own_outputs)
+    rotating, held = memories(plan.graph, outputs)
+    where = served(launches, rotating, machine, sets, held)
     overhead, replay, host = own["launch_overhead"], own["replay_overhead"], own["host_interval"]
     cost = record.paths[path]  # type: ignore[index]
+    once = rates.replaying(path, machine.replay) if replay is None else replay
     settings = Settings(
         mode=mode,
         path=path,
         floor=machine.floor + watched + (cost.gap if path != "cupy" else 0.0) if overhead is None else overhead,
         gap=machine.stream_gap if mode != "graph" and overhead is None else 0.0,
-        replay=(rates.replaying(path, machine.replay) if replay is None else replay) / repeats
-        if mode == "graph"
-        else 0.0,
+        replay=once / repeats if mode == "graph" else 0.0,
         idle=machine.idle if mode == "latency" else 0.0,
         interval=cost.interval if host is None else host,
         per_call=path == "inductor",
@@ -222,9 +216,8 @@ def _calibrated(
     )
     kernels = []
     for (group, launch), at in zip(placed, where, strict=True):
-        floor = settings.floor + rates.following * at.follows
-        time = launch_time(launch, rates.find(launch.row), machine, at, floor=floor)
-        plain = _plain_type(launch, graph, target)
+        time = rates.time(launch, machine, at, floor=settings.floor)
+        plain = _plain_type(launch, plan.graph, target)
         kernels.append(Kernel(launch=launch, group=group, time=time, served=at, plain=plain))
     run = PlanRun(
         plan=plan,

@@ -17,6 +17,7 @@ from fusesim.launches import Served
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from fusesim.graph import Graph
     from fusesim.launches import Access, Launch
     from fusesim.machine import Machine
 
@@ -80,6 +81,15 @@ def touches(
 def _accesses(launch: Launch) -> tuple[Access, ...]:
     """Return what a kernel reads and writes, in that order."""
     return (*launch.reads, *launch.writes)
+
+
+def memories(graph: Graph, outputs: str = "dropped") -> tuple[set[str], set[str]]:
+    """Return the memories of which each set of buffers has its own, and those that live to the end of a pass.
+
+    `outputs` are ``"kept"`` for each set, or ``"dropped"``: their memory is handed out again in the next pass.
+    """
+    given, made = ({graph.tensors[name].storage for name in names} for names in (graph.inputs, graph.outputs))
+    return (given | made if outputs == "kept" else given), made
 
 
 def served(

@@ -215,8 +215,9 @@ def arithmetic(
         if node.family == "pointwise" and node.outputs and not once_per_row(graph, node, rows):
             part = max(part, 1.0)  # a value that broadcasts is computed again wherever it is read
         part *= (shares or {}).get(node.name, 1.0)
-        slots += _slots(graph, node) * part
-        skipped += _slots(graph, node) * part * (node.kind in SKIPPED)
+        own = _slots(graph, node) * part
+        slots += own
+        skipped += own if node.kind in SKIPPED else 0.0
         special += node.row.special * part
         serial += node.row.serial * (size >= elements)
         branched += BRANCHED.get(node.kind, 0.0) * part

@@ -36,7 +36,7 @@ from fusesim.lowering import lower  # noqa: E402
 from fusesim.lowering.target import target_of  # noqa: E402
 from fusesim.plan_run import Kernel  # noqa: E402
 from fusesim.plans import plan_graph  # noqa: E402
-from fusesim.reuse import served  # noqa: E402
+from fusesim.reuse import memories, served  # noqa: E402
 
 OUT = HERE.parents[1] / "hardware_specs" / "kernels" / "h200-sxm.json"
 FITTED = (
@@ -174,12 +174,6 @@ def machine():
     return found, target_of(found, profile)
 
 
-def memories(graph, measured, here, sets):
-    """Return what `served` asks for: memory that rotates, the machine, the sets, and outputs that are dropped."""
-    inputs, outputs = ({graph.tensors[n].storage for n in names} for names in (graph.inputs, graph.outputs))
-    return (inputs if measured.get("outputs") == "dropped" else inputs | outputs), here, sets, outputs
-
-
 def cases(names, here, target, sides=("eager", "compiled")):
     """Return what each measured program launches, where its bytes come from, and how long it took."""
     rows = ((name, row, side) for name in names for row in load(name)["rows"] for side in sides)
@@ -196,12 +190,13 @@ def case(suite, row, side, here, target):
     if not launches:
         return None
     sets = row[side]["sets"]
+    rotating, held = memories(graph, row[side].get("outputs", "kept"))
     return SimpleNamespace(
         suite=suite,
         row=row,
         side=side,
         launches=launches,
-        served=served(launches, *memories(graph, row[side], here, sets)),
+        served=served(launches, rotating, here, sets, held),
         sets=sets,
         passes=row[side].get("passes", sets),
         time=row[side]["graph"]["med"],

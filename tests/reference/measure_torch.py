@@ -4,16 +4,16 @@
 
 A suite of `suites.py` is a list of programs (`programs.py`); with `:drop` behind its name the memory of outputs is
 handed out again in the next pass, else those of all passes are kept, as `outputs` says; with `:warm` 16 `passes` run on
-one set of buffers, outputs dropped. Protocol: inputs hold random
-numbers; a pass runs the program once on each of `sets` buffer sets, so that it exceeds three times the cache (at least
-4, at most 64 sets), is captured in one CUDA graph, and is timed by events around a replay, divided by the sets. Median
-with 10th and 90th percentile of 11 replays after 3. `peak` and `held` are the allocator's bytes above the inputs at the
-peak and at the end. No profiler runs in the process that times: once one has, each kernel of a graph takes some 0.4 us
-longer until the process ends. `--profiled` times so on purpose. `--kernels` asks the profiler for the kernels of a
-part, in launch order: name, duration, blocks, threads, registers, shared memory (for identity, not as targets).
-`--warm` only compiles a part, so that several processes fill the compiler's cache; which of its own configurations the
-compiler takes is benchmarked by the process that times, alone on the machine. `configs` are those of generated kernels:
-name, block sizes, warps, registers, spilled bytes, shared memory.
+one set of buffers, outputs dropped. Protocol: inputs hold random numbers; a pass runs the program once on each of
+`sets` buffer sets, so that it exceeds three times the cache (at least 4, at most 64 sets), is captured in one CUDA
+graph, and is timed by events around a replay, divided by the sets. Median with 10th and 90th percentile of 11 replays
+after 3. `peak` and `held` are the allocator's bytes above the inputs at the peak and at the end. No profiler runs in
+the process that times: once one has, each kernel of a graph takes some 0.4 us longer until the process ends.
+`--profiled` times so on purpose. `--kernels` asks the profiler for the kernels of a part, in launch order: name,
+duration, blocks, threads, registers, shared memory (for identity, not as targets). `--warm` only compiles a part, so
+that several processes fill the compiler's cache; which of its own configurations the compiler takes is benchmarked by
+the process that times, alone on the machine. `configs` are those of generated kernels: name, block sizes, warps,
+registers, spilled bytes, shared memory.
 """
 
 from __future__ import annotations
@@ -218,6 +218,13 @@ def any_config(tuner, *_args, **_kwargs):
     return dict.fromkeys(tuner.launchers, 0.0)
 
 
+def no_cached_choices(*, benchmark):
+    """Let every process choose the compiler's configurations anew, by its own benchmark or by none."""
+    inductor.autotune_local_cache = False
+    if not benchmark:
+        CachingAutotuner.benchmark_all_configs = any_config
+
+
 def warm(cases, part, parts):
     """Compile a part of the cases, so that the compiler's cache holds them."""
     for case in [case for case in cases if "compiled" in sides(case)][part::parts]:
@@ -283,10 +290,8 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_grad_enabled(False)
-    inductor.autotune_local_cache = False
+    no_cached_choices(benchmark=not args.warm)
     CachingAutotuner.run = recording(CachingAutotuner.run)
-    if args.warm:
-        CachingAutotuner.benchmark_all_configs = any_config
     for suite in args.suite:
         cases = list(suites.SUITES[suite.partition(":")[0]]())[:: args.every]
         if args.warm:

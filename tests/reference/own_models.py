@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import models_torch
 import torch
-from measure_torch import any_config, clean, environment, quantiles
+from measure_torch import clean, environment, no_cached_choices, quantiles
 from torch import nn
 from torch.nn import functional
 
@@ -269,13 +269,8 @@ def main(build, names, stem, *, packed=False):
     args = parser.parse_args()
     out = args.out
     if args.times or args.warm:
-        from torch._inductor import config  # noqa: PLC0415 - none of it is needed to build a module
-
-        config.autotune_local_cache = False
+        no_cached_choices(benchmark=not args.warm)
     if args.warm:
-        from torch._inductor.runtime.triton_heuristics import CachingAutotuner  # noqa: PLC0415
-
-        CachingAutotuner.benchmark_all_configs = any_config
         part, parts = map(int, args.warm.split("/"))
         names = list(names)[part::parts]
     if args.times or args.warm or not packed:

@@ -78,7 +78,7 @@ TITLES = {
 }
 
 
-def compared(graph, sets, suite="patterns"):
+def compared(graph, sets, suite):
     """Return the prices of a program as it was measured: passes over `sets` sets of buffers in one graph."""
     how = {"outputs": OUTPUTS[suite], "profiled": suite in PROFILED}
     return compare(graph, device="h200-sxm", launch="graph", graph_repeats=sets, **how)

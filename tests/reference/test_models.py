@@ -96,7 +96,7 @@ def modules():
     torch = pytest.importorskip("torch")
     sys.path.insert(0, str(HERE))
     stub = types.ModuleType("measure_torch")  # what only a GPU is asked
-    stub.any_config = stub.clean = stub.environment = stub.quantiles = None
+    stub.clean = stub.environment = stub.no_cached_choices = stub.quantiles = None
     known = sys.modules.setdefault("measure_torch", stub)
     try:
         import models_torch  # noqa: PLC0415

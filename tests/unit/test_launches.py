@@ -14,13 +14,12 @@ from fusesim.launches import (
     Rates,
     Served,
     fetch_factor,
-    in_waves,
     launch_time,
     matrix_time,
-    rounds,
 )
 from fusesim.machine import Machine
 from fusesim.products import Product, Tiling
+from fusesim.waves import in_waves, rounds
 
 MACHINE = Machine(
     sms=100.0,
